@@ -26,7 +26,7 @@ ENVIRONMENT = ("PATH", "RTX_DATA", "RTX_HOME")  # that a job on another machine 
 def trial(config: RunConfig) -> RunConfig:
     """The same run on generated text in a few steps, which says nothing of real text."""
     settings = config.settings | config.data.smoke_settings | {"source": "embedded"}
-    return configure(config.experiment, config.model, config.seed, **settings)
+    return configure(config.experiment, config.model_spec, config.seed, **settings)
 
 
 def make_plan(source: str, reduced: bool, keep_stale: bool, only: list[str]) -> dict[str, dict]:

@@ -13,7 +13,6 @@ from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
 from study.analysis.hops import unpaired_odds
 from study.analysis.hops import wrong as fourth_hop
-from study.analysis.iso_depth import best_of
 from study.analysis.records import seeds_of, test_loss
 from study.analysis.wording import span
 from study.analysis.yardstick import Yardstick
@@ -123,7 +122,6 @@ def quantities(
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
         "two_layers_twice": lambda: number(mean(wrong("2x2")), ".1%"),
         "again_seeds": lambda: words(len(runs.again("2x2"))),
-        "again_loop": lambda: number(median(fourth_hop(run, HOPS) for run in runs.again("2x2")), ".1%"),
         "again_worst": lambda: number(max(fourth_hop(run, HOPS) for run in runs.again("2x2")), ".1%"),
         "bad_stacks": lambda: words(bad(runs.again("4x1"))),
         "bad_narrow": lambda: words(bad(runs.again_at_equal_work())),
@@ -136,10 +134,6 @@ def quantities(
         "text_layers": lambda: number(6 ** text(), ".1f"),
         "text_one_rate": lambda: number(6 ** runs.worth_in_layers("1x6-64"), ".1f"),
         "injected": lambda: number(mean(map(test_loss, runs.injected_loops())), ".3f"),
-        "text_low": lambda: number(6 ** text().low, ".1f"),
-        "text_high": lambda: number(6 ** text().high, ".1f"),
-        "text_steps": lambda: number(runs.records("iso-depth")[0]["config"]["train"]["steps"], ","),
-        "text_phi_seeds": lambda: words(len(seeds_of(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3)))),
         "least_weights": lambda: number(min(layer_sizes()) / 1000, ".0f") + " thousand",
         "most_weights": lambda: number(max(layer_sizes()) / 1000, ".0f") + " thousand",
         "tests": lambda: words(len(full())),
@@ -154,7 +148,7 @@ def quantities(
         "bits_shares": lambda: [share("bits") < 0.25, share("bits_wide") < 0.1],
         "bits_wide_shares": lambda: [min(pass_gains("bits"), pass_gains("bits_wide")) > 0.1],
         "text_wide_share": lambda: [0.25 < share("text_wide") < 0.4, pass_gains("text_wide") < 0.05],
-        "text_share": lambda: [0.1 < share("text") < 0.4],
+        "text_share": lambda: [0.38 < share("text") < 0.62],
         "failed_seeds": lambda: [
             min(runs.facts(0.004).each("1x1")) < 0.9 * sorted(runs.facts(0.004).each("1x1"))[1],
             min(at_60.each("1x2")) < 0.9 * sorted(at_60.each("1x2"))[1],
@@ -175,7 +169,11 @@ def quantities(
             mean(map(test_loss, runs.injected_loops()))
             < (runs.text_loss("1x1-64", *HIGHER) + runs.text_loss("2x1-64", *HIGHER)) / 2,
         ],
-        "text_low": lambda: [text().low < 0 < text() < runs.worth_in_layers("1x6-64")],
+        "text_one_rate": lambda: [
+            text().low < 0 < text() < runs.worth_in_layers("1x6-64"),
+            mean(map(test_loss, runs.text_again("1x6-64"))) > mean(asked("text")[1]) + 0.01,
+            unpaired(*(list(map(test_loss, runs.text_again(model))) for model in ("3x2-64", "3x1-64")))[3] > 0.05,
+        ],
         "tests": lambda: [len(full()) == 9, max(beside.best(model) for model in PAIR) < 2],
         "memory": lambda: [
             at_240.gain("1x4", "1x1") < 1.35,

@@ -116,14 +116,14 @@ def quantities(
         "equal_steps": lambda: number(runs.again_at_equal_work()[0]["config"]["train"]["steps"], ","),
         "again_seeds": lambda: words(len(again_errors("loop"))),
         **{
-            f"again_{name}{key}": lambda name=name, measure=measure: measure(again_errors(name))
-            for name in twenty
-            for key, measure in (
-                ("", lambda errors: number(median(errors), ".1%")),
-                ("_mean", lambda errors: number(mean(errors), ".1%")),
-                ("_best", lambda errors: number(min(errors), ".1%")),
-                ("_worst", lambda errors: number(max(errors), ".1%")),
+            f"again_{name}{key}": lambda name=name, measure=measure: number(measure(again_errors(name)), ".1%")
+            for names, measures in (
+                (twenty, {"": median, "_worst": max}),
+                (("loop", "narrow", "equal"), {"_mean": mean}),
+                (("narrow", "equal"), {"_best": min}),
             )
+            for name in names
+            for key, measure in measures.items()
         },
         **{f"again_{name}_bad": lambda name=name: str(bad(name)) for name in twenty},
         **{f"again_{name}_p": lambda name=name: p_value(against(name).p) for name in ("stack", "narrow", "equal")},

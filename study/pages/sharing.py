@@ -7,7 +7,6 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import common
-from rtx_core.report.values import Value
 from study.analysis import cache, costs, rates, retrofit
 from study.analysis.hops import Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import best_of, rounding_cost
@@ -52,13 +51,6 @@ def quantities(
     def fact_flops(model: str) -> int:
         """Of a fact, whose 768 possible answers make the output layer as costly as a layer."""
         return multiply_adds(runs.saturated().of(model)[0])
-
-    def text_layers() -> Value:
-        return runs.worth_in_layers("1x6-64", *HIGHER)
-
-    def phi():
-        """In parameters, of one layer run six times, with the best of three rates for each model."""
-        return runs.iso_depth_at_best_rates(3, *HIGHER).phi.of_1x6
 
     def best_hops() -> list[Record]:
         return [run for model in ("2x1", "2x2", "4x1") for run in tuned.new(model)]
@@ -121,14 +113,11 @@ def quantities(
 
     numbers = {
         # The table of choices
-        "narrow_twice": lambda: percent(mean(tuned.errors("4x1-w44", new=True))),
         "cache_six": lambda: number(cache.of_config(runs.narrow_six()[0]), ","),
         "cache_last": lambda: number(cache.of_config(cached_last()[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
         "many_exposures": lambda: number(runs.saturated().records[0]["config"]["train"]["epochs"], "d"),
-        "text_layers": lambda: number(6 ** text_layers(), ".1f"),
-        "twice": lambda: percent(mean(tuned.errors("2x2", new=True))),
         "in_turn_slower": lambda: number(
             median(run["seconds"] for run in cached_last()) / median(run["seconds"] for run in khop.of("1x4")), ".0f"
         ),
@@ -209,11 +198,6 @@ def quantities(
         "recompute_time": lambda: number(costs.recompute_time(decoders, "1x4"), ".2f"),
     }
     checks = {
-        "twice": lambda: [
-            mean(tuned.errors("2x2", new=True)) < 0.01,
-            mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("4x1-w44", new=True)) < 0.05,
-            tuned.unpaired("2x2", "4x1-w44").odds[2] > 1,
-        ],
         "s3_1x4": lambda: [
             quick["s3"]["1x4"] < 0.8 * quick["s3"]["4x1-w32"],
             quick["s3"]["2x2"] < 0.8 * quick["s3"]["4x1-w44"],
@@ -232,7 +216,6 @@ def quantities(
             bits("1x4") < bits("1x1-wide") < bits("2x1"),
             1.05 < runs.facts().gain("1x4", "1x1") < 1.25,
         ],
-        "text_layers": lambda: [text_layers().low < 0 < text_layers() < 0.3, phi().low < 0 < phi().value < 0.4],
         "once_for_longer": lambda: [
             long.error("2x1", HOPS) > 0.05,
             long.error("2x2", HOPS) < 0.001,
