@@ -93,8 +93,8 @@ class Folders:
     def again(self, model: str) -> list[Record]:
         """k-hop on twenty new seeds, at the rate that seeds 0 to 2 picked."""
         rate = AGAIN_RATES[model]
-        usual = configure("khop-again", model).train.learning_rate
-        return self.at_rates("khop-again", OWN if rate == usual else rate)[0].of(model)
+        default_rate = configure("khop-again", model).train.learning_rate
+        return self.at_rates("khop-again", OWN if rate == default_rate else rate)[0].of(model)
 
     def again_at_equal_work(self) -> list[Record]:
         """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""

@@ -61,14 +61,14 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
     """Where a page's predictions stand, with the one that failed most and what one learns from it."""
     rows = list(predictions)
     count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
-    said = f"Before these runs we wrote down {count} ([](predictions.ipynb))."
+    lead = f"Before these runs we wrote down {count} ([](predictions.ipynb))."
     for verdict, word in ((BROKEN, "contradicted"), (PARTLY, "kept only in part")):
         if failed := [row for row in rows if row.verdict == verdict]:
             one = next((row for row in failed if row.lesson), failed[0])
             count = "One was" if len(failed) == 1 else f"{number_words(len(failed)).capitalize()} were"
             which = "" if len(failed) == 1 else ", among them"
-            return markdown(f"{said} {count} {word}{which}: *{one.row['short']}* {one.lesson}")
-    return markdown(said)
+            return markdown(f"{lead} {count} {word}{which}: *{one.row['short']}* {one.lesson}")
+    return markdown(lead)
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:
@@ -149,7 +149,7 @@ def words_sha256() -> str:
     return sha256(json.dumps(rows, ensure_ascii=False).encode()).hexdigest()
 
 
-def judged(found: dict[str, tuple[dict[str, bool], bool]]) -> list[Prediction]:
+def judged(clauses: dict[str, tuple[dict[str, bool], bool]]) -> list[Prediction]:
     """Rows of `predictions_inside.yaml` in their order, of {id: (clauses, contradicted)}."""
     rows = read("predictions_inside.yaml").items()
-    return [Prediction(row, *found[name]) for name, row in rows if name in found]
+    return [Prediction(row, *clauses[name]) for name, row in rows if name in clauses]

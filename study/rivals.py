@@ -7,7 +7,7 @@ from rtx_core.report.quantities import words
 from study.analysis import cache
 from study.analysis.hops import wrong
 from study.analysis.records import multiply_adds
-from study.folders import Folders
+from study.folders import WIDER, Folders
 
 RIVALS = {"2x2": "2×2", "4x1-w44": "its narrow stack", "1x4": "1×4", "4x1-w32": "its narrow stack", "4x1": "4×1"}
 
@@ -22,8 +22,8 @@ def rivals(runs: Folders) -> list[dict]:
     at the rate that another seed picked."""
     tuned, rows = runs.khop_at_best_rates(), []
     for model, title in RIVALS.items():
-        found = tuned.new(model)
-        rows.append((title, found, f"best of four rates, {words(len(found))} seeds that did not pick it"))
+        group = tuned.new(model)
+        rows.append((title, group, f"best of four rates, {words(len(group))} seeds that did not pick it"))
     always = runs.hops("khop-steps4000").of("1x6")
     rows.append(("1×6, always six passes", always, f"4,000 steps, one rate, {words(len(always))} seeds"))
     training = f"4,000 steps, best of three rates, {words(len(runs.narrow_six()))} seeds that did not pick it"
@@ -31,21 +31,21 @@ def rivals(runs: Folders) -> list[dict]:
     last = runs.hops("khop-cachelast").of("1x4")
     rows.append(("1×4, cache of the last pass", last, f"one rate, {words(len(last))} seeds"))
     for model, width, title in (("1x4", 256, "1×4"), ("4x1", 128, "its narrow stack"), ("2x2", 256, "2×2")):
-        found = runs.wider_runs(model, width)
-        training = f"better of two rates, {words(len(found))} seeds that did not pick it"
-        rows.append((f"width 256: {title}", found, training))
+        group = runs.wider_runs(model, width)
+        training = f"best of {words(len(WIDER[width][1]))} rates, {words(len(group))} seeds that did not pick it"
+        rows.append((f"width 256: {title}", group, training))
     units = {64: rows[0][1], 256: rows[-1][1]}
     return [
         {
             "Model": title,
-            "Parameters in layers": number(found[0]["parameters"]["non_embedding"], ","),
+            "Parameters in layers": number(group[0]["parameters"]["non_embedding"], ","),
             "Multiply-adds": number(
-                multiply_adds(found[0]) / multiply_adds(units[256 if "256" in title else 64][0]), ".2f"
+                multiply_adds(group[0]) / multiply_adds(units[256 if "256" in title else 64][0]), ".2f"
             ),
-            "Cache, bytes per token": number(cache.of_config(found[0]), ","),
-            "Wrong": share(mean(wrong(run, 4) for run in found)),
-            "Worst seed": share(max(wrong(run, 4) for run in found)),
+            "Cache, bytes per token": number(cache.of_config(group[0]), ","),
+            "Wrong": share(mean(wrong(run, 4) for run in group)),
+            "Worst seed": share(max(wrong(run, 4) for run in group)),
             "Training": training,
         }
-        for title, found, training in rows
+        for title, group, training in rows
     ]

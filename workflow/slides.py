@@ -41,13 +41,13 @@ def slide(folder: Path, page: str, figure: str) -> str:
     """A figure of a built page, as a section."""
     path = folder / f"{page}.html"
     soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") if path.exists() else None
-    if not (found := soup and soup.find(id=figure)):
+    if not (element := soup and soup.find(id=figure)):
         raise RtxError(f"The built book has no figure {figure} on {page}; type: make book")
-    words = found.find(class_="caption-text").get_text(" ", strip=True)
+    words = element.find(class_="caption-text").get_text(" ", strip=True)
     sentence = re.split(r"(?<=[.!?])\s+(?=[A-Z])", re.sub(r"\s+([.,;:)])", r"\1", words))[0]
-    image = (path.parent / found.img["src"]).resolve()
+    image = (path.parent / element.img["src"]).resolve()
     data = base64.b64encode(image.read_bytes()).decode()
-    picture = f'<img alt="{html.escape(found.img.get("alt", ""))}" src="data:image/svg+xml;base64,{data}">'
+    picture = f'<img alt="{html.escape(element.img.get("alt", ""))}" src="data:image/svg+xml;base64,{data}">'
     title = html.escape(soup.h1.get_text(" ", strip=True).rstrip("#"))
     return f"<section><h1>{html.escape(sentence)}</h1>{picture}<footer>{title}</footer></section>"
 

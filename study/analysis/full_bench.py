@@ -35,16 +35,16 @@ def judged(name: str) -> dict[tuple[str, str], tuple[list[float], list[float], V
             if {name, stack} <= runs.keys():
                 first = point(task, name, runs[name], "candidate", size)
                 pairs[task, settings["role"]] = first, point(task, stack, runs[stack], settings["role"]), unit_of(task)
-    said = verdicts(pairs)
-    return {key: (first.errors, second.errors, said[key]) for key, (first, second, _) in pairs.items()}
+    by_pair = verdicts(pairs)
+    return {key: (first.errors, second.errors, by_pair[key]) for key, (first, second, _) in pairs.items()}
 
 
 def table(name: str) -> pd.DataFrame:
     """A row a task: the mean scores of the recurrence and of its stacks, with the verdicts on the recurrence."""
     rows: dict[str, dict[str, str]] = {}
-    for (task, role), (own, other, said) in judged(name).items():
+    for (task, role), (scores, control, verdict) in judged(name).items():
         unit = unit_of(task)
-        row = rows.setdefault(task, {"Task": task, name: score(sum(own) / len(own), unit)})
-        row[f"Stack {role}"] = score(sum(other) / len(other), unit)
-        row[f"{name} is"] = f"{row.get(f'{name} is', '')}{'; ' * (f'{name} is' in row)}{said.verdict} ({role})"
+        row = rows.setdefault(task, {"Task": task, name: score(sum(scores) / len(scores), unit)})
+        row[f"Stack {role}"] = score(sum(control) / len(control), unit)
+        row[f"{name} is"] = f"{row.get(f'{name} is', '')}{'; ' * (f'{name} is' in row)}{verdict.verdict} ({role})"
     return pd.DataFrame(list(rows.values()))

@@ -81,8 +81,8 @@ def best_of(runs: list[Record], seeds: int) -> list[Record]:
     """Of each model that was trained at all rates of these runs, the first so many seeds at its best rate."""
     rates = len(by_rate(runs))
     tried = by_model([run for run in runs if run["seed"] < seeds]).values()
-    best = [at_best_rate(found) for found in tried if len(by_rate(found)) == rates]
-    return [run for found in best if len(found) == seeds for run in found]
+    best = [at_best_rate(each) for each in tried if len(by_rate(each)) == rates]
+    return [run for each in best if len(each) == seeds for run in each]
 
 
 def rounding_cost(rounded: list[Record], runs: list[Record], model: str, bits: int) -> float:

@@ -168,7 +168,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "injected_seeds": lambda: seeds(len(runs.injected_loops())),
         **{
             f"injected_{key}": lambda place=place, form=form: number(injected_gain()[place], form)
-            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f"), ("p", ".3f")))
+            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f")))
         },
         "muon_p": lambda: number(unpaired(muon_losses("3x2-64"), muon_losses("3x1-64"))[3], ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),

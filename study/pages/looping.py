@@ -92,7 +92,6 @@ def quantities(
         "two_layers_once": lambda: number(mean(own("2x1")), ".0%"),  # wrong at four hops
         "two_layers_twice": lambda: number(mean(own("2x2")), ".1%"),
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
-        "hard_loops": lambda: words(len(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         # Two layers run twice err on less than 1 % every time
@@ -103,7 +102,6 @@ def quantities(
         "one_layer_least": lambda: number(min(own("1x4")), ".1%"),
         "one_layer_most": lambda: number(max(own("1x4")), ".0%"),
         "good_stacks": lambda: words(sum(error < 0.01 for error in own("4x1"))),
-        "stacks": lambda: words(len(own("4x1"))),
         "stack_most": lambda: number(max(own("4x1")), ".0%"),
         # A narrow stack of the same size
         "new_w32": lambda: number(mean(own("4x1-w32")), ".1%"),

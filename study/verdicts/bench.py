@@ -36,5 +36,5 @@ def bench_in_full() -> Conditions:
     follows = score("pointers", "Universal") < score("pointers", large)
     stores = {name: (score("facts", name), *(score("facts", stack) for stack in stacks[name])) for name in IN_FULL}
     reads = all(score("characters", name) > score("characters", stacks[name][1]) for name in IN_FULL)
-    holds = follows and reads and all(own > max(others) for own, *others in stores.values())
-    return holds, not follows or any(own < deep for own, _, deep in stores.values())
+    holds = follows and reads and all(error_there > max(others) for error_there, *others in stores.values())
+    return holds, not follows or any(error_there < deep for error_there, _, deep in stores.values())

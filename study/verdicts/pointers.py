@@ -281,12 +281,12 @@ def rounding_text() -> Conditions:
 
 
 def ceiling() -> Conditions:
-    found = rounded(paper.measurements("capacity"), paper.records("facts-facts49152-epochs240"))
-    if len(found) < 4 * 6:
-        raise Unmeasured(f"There are {len(found)} of 24 planned measurements; make the others first.")
-    eight, two = ([one.kept for one in found if one.bits == bits] for bits in (8, 2))
-    loop, once = (next(o.kept for o in found if o.bits == 4 and o.run["model"] == model) for model in ("1x4", "1x1"))
-    below = all(one.stored < one.ceiling for one in found)
+    measured = rounded(paper.measurements("capacity"), paper.records("facts-facts49152-epochs240"))
+    if len(measured) < 4 * 6:
+        raise Unmeasured(f"There are {len(measured)} of 24 planned measurements; make the others first.")
+    eight, two = ([one.kept for one in measured if one.bits == bits] for bits in (8, 2))
+    loop, once = (next(o.kept for o in measured if o.bits == 4 and o.run["model"] == model) for model in ("1x4", "1x1"))
+    below = all(one.stored < one.ceiling for one in measured)
     return min(eight) >= 0.97 and below and loop < once and max(two) < 0.1, min(eight) < 0.9 or loop >= once
 
 
