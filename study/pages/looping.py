@@ -41,6 +41,10 @@ def quantities(
         """The errors at four hops of the seeds that picked no learning rate."""
         return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
 
+    def wide_pass():
+        """Of one layer run twice to two layers, at width 256."""
+        return unpaired_odds(runs.wider_runs("1x2"), runs.wider_runs("2x1"), HOPS)
+
     def own(model: str) -> list[float]:
         """The errors at a model's own rate on the reported seeds."""
         return tuned.errors(model, new=True)
@@ -176,6 +180,10 @@ def quantities(
         **{
             f"longer_odds{end}": lambda place=place, form=form: number(longer_narrow().odds[place], form)
             for place, (end, form) in enumerate((("", ".2f"), ("_low", ".3f"), ("_high", ".2f")))
+        },
+        **{
+            f"wide_pass_{end}": lambda place=place: number(wide_pass().odds[place], ".2f")
+            for place, end in enumerate(("odds", "low", "high"))
         },
         "wide_seeds": lambda: words(len(at_width("2x1"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
