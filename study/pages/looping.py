@@ -41,6 +41,12 @@ def quantities(
         """The errors at four hops of the seeds that picked no learning rate."""
         return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
 
+    def as_choose() -> list[Record]:
+        """The runs that `rtx choose` would make on this task: a loop and three stacks, three rates, three seeds."""
+        models, seeds = ("2x1", "2x2", "4x1", "4x1-w44"), (0, 1, 2)
+        every = [run for run in [*pointers, *rated] if run["model"] in models and run["seed"] in seeds]
+        return [run for run in every if learning_rate(run) < 0.005]
+
     def wide_pass():
         """Of one layer run twice to two layers, at width 256."""
         return unpaired_odds(runs.wider_runs("1x2"), runs.wider_runs("2x1"), HOPS)
@@ -115,6 +121,8 @@ def quantities(
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(multiply_adds(khop.of("4x1-w44")[0]) / multiply_adds(khop.of("2x2")[0]), ".2f"),
+        "choose_runs": lambda: str(len(as_choose())),
+        "choose_hours": lambda: number(sum(run["seconds"] for run in as_choose()) / 3600, ".1f"),
         "equal_steps": lambda: number(runs.again_at_equal_work()[0]["config"]["train"]["steps"], ","),
         "again_seeds": lambda: words(len(again_errors("loop"))),
         **{
