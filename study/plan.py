@@ -123,6 +123,11 @@ WIDER_PASSES = tuple(  # of one layer and of two; the same seed picks
     Study("khop", {"learning_rate": rate, **WIDER}, range(4), ("1x1", "1x2", "2x1", "2x2", "4x1", "1x4"))
     for rate in WIDER_RATES
 )
+WIDER_PASSES = (  # new seeds at the rate of both, and a rate below those tried on the seed that picks
+    *WIDER_PASSES,
+    Study("khop", {"learning_rate": min(WIDER_RATES), **WIDER}, range(4, 8), ("1x2", "2x1")),
+    Study("khop", {"learning_rate": min(WIDER_RATES) / 2, **WIDER}, (3,), ("1x2", "2x1")),
+)
 AGAIN_RATES = {
     "2x2": 2e-3,
     "4x1-w44": 4e-3,

@@ -6,9 +6,10 @@ from rtx_core.report.values import Unmeasured
 from study import paper
 from study.analysis import cache, retrofit, stopping
 from study.analysis.facts import rounded
-from study.analysis.hops import Rounding, unpaired_odds, wrong
+from study.analysis.hops import Hops, Rounding, unpaired_odds, wrong
 from study.analysis.iso_depth import rounding_cost
 from study.analysis.records import mean_loss
+from study.folders import PICKING, WIDER
 from study.verdicts.runs import RUNS, Conditions, planned
 
 
@@ -245,6 +246,20 @@ def khop_wider_second_pass() -> Conditions:
     once, twice, two = map(RUNS.wider, ("1x1", "1x2", "2x1"))
     share = (once - twice) / (once - two)
     return 0.5 <= share <= 1, share < 0.3
+
+
+def khop_wider_new_seeds() -> Conditions:
+    name = WIDER[256][0]
+    low, lower = (RUNS.hops(f"{name}-learningrate{rate}") for rate in (0.00025, 0.000125))
+    new = {model: [run for run in low.of(model) if run["seed"] > PICKING] for model in ("1x2", "2x1")}
+    planned(min(new.values(), key=len), 4)
+    twice, two = (mean(wrong(run, 4) for run in runs) for runs in new.values())
+    share = (0.587 - twice) / (0.587 - two)
+
+    def loss(runs: Hops, model: str) -> float:
+        return next(run["selected"]["validation_loss"] for run in runs.of(model) if run["seed"] == PICKING)
+
+    return 0.85 <= share <= 1.15 and all(loss(lower, model) > loss(low, model) for model in new), share < 0.75
 
 
 def khop_again() -> Conditions:
