@@ -193,7 +193,8 @@ def quantities(
             f"wide_pass_{end}": lambda place=place: number(wide_pass().odds[place], ".2f")
             for place, end in enumerate(("odds", "low", "high"))
         },
-        "wide_seeds": lambda: words(len(at_width("2x1"))),
+        "wide_pass_seeds": lambda: words(len(runs.wider_runs("1x2"))),
+        "wide_seeds": lambda: words(len(at_width("2x2"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         # Exercises
         "others_worst": lambda: number(max(max(own(model)) for model in DEEP), ".0%"),
