@@ -24,6 +24,7 @@ from rtx_core.experiments.measure import MeasuredRuns
 from rtx_core.paths import REPOSITORY
 from study import MEASUREMENTS, paper
 from study.analysis.hops import wrong
+from study.analysis.records import pass_share
 from study.experiments import EXPERIMENTS
 from study.folders import Folders
 
@@ -108,8 +109,7 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
 
     def share(of: Callable[[str], list[float]]) -> str:
         """What a second pass of one layer gains of what a second layer gains."""
-        once, twice, two = (mean(of(model)) for model in ("1x1", "1x2", "2x1"))
-        return f"{100 * (once - twice) / (once - two):.0f} %"
+        return f"{100 * pass_share(lambda model: mean(of(model))):.0f} %"
 
     rated = runs.khop_at_best_rates()
     quoted = [

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from functools import cache
 from itertools import takewhile
-from statistics import mean
 from types import SimpleNamespace
 
 import numpy as np
@@ -135,11 +134,6 @@ class HopsAtOwnRates(AtOwnRates):
 
     def errors(self, model: str, new: bool = False) -> list[float]:
         return [wrong(run, self.hops) for run in (self.new if new else self.runs)(model)]
-
-    def share(self, once: str, twice: str, more: str) -> float:
-        """Of the mean error that more layers remove, what the second pass removes, on the new seeds."""
-        before, after, best = (mean(self.errors(model, new=True)) for model in (once, twice, more))
-        return (before - after) / (before - best)
 
     def unpaired(self, first: str, second: str) -> SimpleNamespace:
         """On the new seeds, which share batches and nothing else."""

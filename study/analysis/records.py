@@ -39,6 +39,12 @@ def seeds_in_words(records: Iterable[Record]) -> str:
     return seeds(badge(list(records)).seeds)
 
 
+def pass_share(score: Callable[[str], float], suffix: str = "") -> float:
+    """What a second pass of one layer gains of what a second layer gains, of a mean score by model."""
+    once, twice, two = (score(f"{model}{suffix}") for model in ("1x1", "1x2", "2x1"))
+    return (once - twice) / (once - two)
+
+
 def gap_closed(
     runs: Sequence[Record],
     shallow: str,

@@ -1,6 +1,6 @@
 """Conclusions: what each task says of a second pass."""
 
-from collections.abc import Callable
+from statistics import mean
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from rtx_core.report.statistics import equivalent, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
-from study.analysis.records import mean_loss, test_loss
+from study.analysis.records import mean_loss, pass_share, test_loss
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
 from study.folders import HIGHER, Folders
@@ -54,14 +54,9 @@ def quantities(
     def count(outcome: str) -> int:
         return int((outcomes() == outcome).sum())
 
-    def text_share(of: Callable[[str], list[Record]], suffix: str = "") -> float:
-        """What a second pass of one layer saves of what a second layer saves, in per cent."""
-        once, twice, two = (mean_loss(of(model + suffix)) for model in ("1x1", "1x2", "2x1"))
-        return 100 * (once - twice) / (once - two)
-
     numbers = {
-        "text_share": lambda: number(text_share(runs.text_again, "-64"), ".0f"),
-        "text_wide_share": lambda: number(text_share(runs.wide_text), ".0f"),
+        "text_share": lambda: number(100 * pass_share(lambda model: mean_loss(runs.text_again(model)), "-64"), ".0f"),
+        "text_wide_share": lambda: number(100 * pass_share(lambda model: mean_loss(runs.wide_text(model))), ".0f"),
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),
@@ -94,7 +89,7 @@ def quantities(
             mean_interval(runs.over_tuned_layer("1x4"))[1] < 1,
         ],
         "two_thirds": lambda: [
-            0.6 < rated.share("1x1", "1x2", "2x1") < 0.72,
+            0.6 < pass_share(lambda model: mean(rated.errors(model, new=True))) < 0.72,
             min(gained()["the same, width 256"]["1x2"]) > 90,
             max(gained()["facts, width 128"]["1x2"]) < 10,
         ],

@@ -13,7 +13,7 @@ from study.analysis.classifiers import PAIR, Family
 from study.analysis.facts import Facts
 from study.analysis.hops import unpaired_odds
 from study.analysis.hops import wrong as fourth_hop
-from study.analysis.records import test_loss
+from study.analysis.records import pass_share, test_loss
 from study.analysis.wording import span
 from study.analysis.yardstick import Yardstick
 from study.folders import HIGHER, Folders
@@ -88,8 +88,7 @@ def quantities(
 
     def share(row: str, average: Callable = mean) -> float:
         """What the second pass gains, of what the second layer gains."""
-        once, twice, two = map(average, asked(row))
-        return (once - twice) / (once - two)
+        return pass_share(lambda model: average(asked(row)[ASKED.index(model)]))
 
     def shares(row: str) -> list[float]:
         """The same of each seed of the second pass, in per cent."""

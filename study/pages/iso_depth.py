@@ -10,7 +10,7 @@ from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import mean_interval, unpaired
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.records import gap_closed, mean_loss, test_loss
+from study.analysis.records import gap_closed, mean_loss, pass_share, test_loss
 from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
 
@@ -81,8 +81,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
 
     def share(of: Callable[[str], list[Record]]) -> float:
         """What a second pass of one layer saves of what a second layer saves."""
-        once, twice, two = (mean_loss(of(model)) for model in ("1x1", "1x2", "2x1"))
-        return (once - twice) / (once - two)
+        return pass_share(lambda model: mean_loss(of(model)))
 
     def bound(value: Value, end: str) -> float:
         return {"": float(value), "_low": value.low, "_high": value.high}[end]

@@ -9,7 +9,7 @@ from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
-from study.analysis.records import multiply_adds
+from study.analysis.records import multiply_adds, pass_share
 from study.analysis.wording import at_least, seeds
 from study.folders import Folders
 from study.plan import WIDER_RATES
@@ -60,9 +60,6 @@ def quantities(
 
     def higher_errors(model: str) -> list[float]:
         return upper.errors(model, HARD_HOPS)
-
-    def share(once: float, twice: float, two: float) -> float:
-        return (once - twice) / (once - two)
 
     def solved(errors: list[float]) -> int:
         return sum(error < SOLVED for error in errors)
@@ -235,8 +232,8 @@ def quantities(
             khop.weights("4x1") > 1.9 * khop.weights("2x2"),
         ],
         "two_thirds": lambda: [
-            0.6 < tuned.share("1x1", "1x2", "2x1") < 0.72,
-            0.9 < share(*(float(np.mean(at_width(model))) for model in ("1x1", "1x2", "2x1"))) < 1.1,
+            0.6 < pass_share(lambda model: mean(own(model))) < 0.72,
+            0.9 < pass_share(lambda model: float(np.mean(at_width(model)))) < 1.1,
         ],
         "tuned_1x2": lambda: [min(own("1x1")) > max(own("1x2")), min(own("1x2")) > max(own("2x1"))],
         "good_stacks": lambda: [0 < sum(error < 0.01 for error in own("4x1")) < len(own("4x1"))],

@@ -5,7 +5,7 @@ from statistics import mean
 from rtx_core.report.statistics import unpaired
 from study import paper
 from study.analysis.iso_depth import IsoDepth
-from study.analysis.records import mean_loss, test_loss
+from study.analysis.records import mean_loss, pass_share, test_loss
 from study.folders import HIGHER
 from study.verdicts.runs import RUNS, Conditions, planned
 
@@ -65,8 +65,7 @@ def text_in_layers() -> Conditions:
 
 
 def text_second_pass() -> Conditions:
-    once, twice, two = (RUNS.text_loss(model, *HIGHER) for model in ("1x1-64", "1x2-64", "2x1-64"))
-    share = (once - twice) / (once - two)
+    share = pass_share(lambda model: RUNS.text_loss(model, *HIGHER), "-64")
     return -0.1 <= share <= 0.5, share >= 0.75
 
 
@@ -77,8 +76,7 @@ def text_wider() -> Conditions:
 
 
 def text_wider_second_pass() -> Conditions:
-    once, twice, two = (mean_loss(RUNS.wide_text(model)) for model in ("1x1", "1x2", "2x1"))
-    share = (once - twice) / (once - two)
+    share = pass_share(lambda model: mean_loss(RUNS.wide_text(model)))
     return 0 <= share <= 0.5, share >= 0.75
 
 
@@ -87,8 +85,7 @@ def text_again() -> Conditions:
     runs["injected"] = RUNS.injected_again()
     planned(min(runs.values(), key=len), 10)
     losses = {model: list(map(test_loss, each)) for model, each in runs.items()}
-    once, twice, two = (mean(losses[model]) for model in ("1x1", "1x2", "2x1"))
-    share = (once - twice) / (once - two)
+    share = pass_share(lambda model: mean(losses[model]))
 
     def lower(first: str, second: str) -> bool:
         difference, _, _, p, _ = unpaired(losses[first], losses[second])

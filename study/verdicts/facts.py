@@ -2,6 +2,7 @@
 
 from statistics import mean
 
+from study.analysis.records import pass_share
 from study.verdicts.runs import RUNS, Conditions
 
 
@@ -38,8 +39,7 @@ def facts_saturated() -> Conditions:
 
 
 def facts_second_pass() -> Conditions:
-    once, twice, two = map(RUNS.facts_at_best_rate, ("1x1", "1x2", "2x1"))
-    share = (twice - once) / (two - once)
+    share = pass_share(RUNS.facts_at_best_rate)
     return 0 <= share < 0.2, share > 0.5
 
 
@@ -50,6 +50,5 @@ def facts_wider() -> Conditions:
 
 
 def facts_wider_second_pass() -> Conditions:
-    once, twice, two = (mean(RUNS.wide_facts(model)) for model in ("1x1", "1x2", "2x1"))
-    share = (twice - once) / (two - once)
+    share = pass_share(lambda model: mean(RUNS.wide_facts(model)))
     return share <= 0.25, share > 0.5

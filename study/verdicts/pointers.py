@@ -8,7 +8,7 @@ from study.analysis import cache, retrofit, stopping
 from study.analysis.facts import rounded
 from study.analysis.hops import Hops, Rounding, unpaired_odds, wrong
 from study.analysis.iso_depth import rounding_cost
-from study.analysis.records import mean_loss
+from study.analysis.records import mean_loss, pass_share
 from study.folders import PICKING, WIDER
 from study.verdicts.runs import RUNS, Conditions, planned
 
@@ -243,8 +243,7 @@ def khop_wider() -> Conditions:
 
 
 def khop_wider_second_pass() -> Conditions:
-    once, twice, two = map(RUNS.wider, ("1x1", "1x2", "2x1"))
-    share = (once - twice) / (once - two)
+    share = pass_share(RUNS.wider)
     return 0.5 <= share <= 1, share < 0.3
 
 
