@@ -126,6 +126,7 @@ WIDER_PASSES = tuple(  # of one layer and of two; the same seed picks
 WIDER_PASSES = (  # new seeds at the rate of both, and a rate below those tried on the seed that picks
     *WIDER_PASSES,
     Study("khop", {"learning_rate": min(WIDER_RATES), **WIDER}, range(4, 8), ("1x2", "2x1")),
+    Study("khop", {"learning_rate": max(WIDER_RATES), **WIDER}, range(4, 8), ("1x1",)),
     Study("khop", {"learning_rate": min(WIDER_RATES) / 2, **WIDER}, (3,), ("1x2", "2x1")),
 )
 AGAIN_RATES = {

@@ -10,7 +10,7 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import unpaired
 from rtx_core.report.values import Gap, Value
 from study.analysis.classifiers import PAIR, Family
-from study.analysis.facts import Facts
+from study.analysis.facts import Facts, stored_bits
 from study.analysis.hops import unpaired_odds
 from study.analysis.hops import wrong as fourth_hop
 from study.analysis.records import pass_share, test_loss
@@ -20,7 +20,6 @@ from study.folders import HIGHER, Folders
 
 ASKED = ("1x1", "1x2", "2x1")  # a second pass, and a second layer
 HOPS, BAD = 4, 0.03  # the share of wrong answers from which a seed is called bad
-MORE_FACTS = 196_608  # of the wider models
 
 
 def quantities(
@@ -56,49 +55,43 @@ def quantities(
     def full() -> list[Gap]:
         return list(family.full.values())
 
-    def wrong_at_256(model: str) -> list[float]:
-        return [fourth_hop(run, HOPS) for run in runs.wider_runs(model)]
+    def four_hops(run: Record) -> float:
+        return fourth_hop(run, HOPS)
 
-    def text_at_64(model: str) -> list[float]:
-        return list(map(test_loss, runs.text_again(f"{model}-64")))
+    def bits(run: Record) -> float:
+        """Stored of each fact."""
+        return stored_bits(run) / run["config"]["data"]["facts"]
 
-    def text_at_256(model: str) -> list[float]:
-        return list(map(test_loss, runs.wide_text(model)))
-
-    def bits_at_64(model: str) -> list[float]:
-        """Stored of a fact after 60 exposures, at the rate that is best on average over the seeds."""
-        return [stored / at_60.facts for stored in runs.tuned_facts(model)]
-
-    def bits_at_128(model: str) -> list[float]:
-        return [stored / MORE_FACTS for stored in runs.wide_facts(model)]
-
-    measures = {
-        "hops": (wrong, ".0%"),
-        "hops_wide": (wrong_at_256, ".0%"),
-        "text": (text_at_64, ".3f"),
-        "text_wide": (text_at_256, ".3f"),
-        "bits": (bits_at_64, ".1f"),
-        "bits_wide": (bits_at_128, ".1f"),
+    rows = {  # the runs of a model, what they are scored by, and its form
+        "hops": (rated.new, four_hops, ".0%"),
+        "hops_wide": (runs.wider_runs, four_hops, ".0%"),
+        "text": (lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
+        "text_wide": (runs.wide_text, test_loss, ".3f"),
+        "bits": (runs.facts_at_own_rate, bits, ".1f"),
+        "bits_wide": (runs.wide_facts_runs, bits, ".1f"),
     }
 
     @remember
-    def asked(row: str) -> list[list[float]]:
-        """Of one layer run once and twice, and of two layers, the score of each seed."""
-        return [measures[row][0](model) for model in ASKED]
+    def scores(row: str, model: str) -> dict[int, float]:
+        """By seed."""
+        of, score, _ = rows[row]
+        return {run["seed"]: score(run) for run in of(model)}
 
-    def share(row: str, average: Callable = mean) -> float:
+    def average(row: str, model: str, how: Callable = mean) -> float:
+        return how(scores(row, model).values())
+
+    def share(row: str, how: Callable = mean) -> float:
         """What the second pass gains, of what the second layer gains."""
-        return pass_share(lambda model: average(asked(row)[ASKED.index(model)]))
+        return pass_share(lambda model: average(row, model, how))
 
     def shares(row: str) -> list[float]:
-        """The same of each seed of the second pass, in per cent."""
-        once, twice, two = asked(row)
-        return [100 * (mean(once) - each) / (mean(once) - mean(two)) for each in twice]
+        """The same of each seed that all have, in per cent."""
+        seeds = set.intersection(*(set(scores(row, model)) for model in ASKED))
+        return [100 * pass_share(lambda model, seed=seed: scores(row, model)[seed]) for seed in sorted(seeds)]
 
     def pass_gains(row: str) -> float:
         """The p of Welch's test of one layer run twice against run once."""
-        once, twice, _ = asked(row)
-        return unpaired(twice, once)[3]
+        return unpaired(*(list(scores(row, model).values()) for model in ("1x2", "1x1")))[3]
 
     def layer_sizes() -> list[int]:
         single = *rated.new("1x1"), *runs.wider_runs("1x1"), *runs.wide_text("1x1")
@@ -110,25 +103,22 @@ def quantities(
 
     numbers = {
         **{
-            f"{row}_{name}": lambda i=i, row=row, form=form: number(mean(asked(row)[i]), form)
-            for row, (_, form) in measures.items()
-            for i, name in enumerate(("once", "twice", "two"))
+            f"{row}_{name}": lambda row=row, model=model, form=form: number(average(row, model), form)
+            for row, (*_, form) in rows.items()
+            for name, model in zip(("once", "twice", "two"), ASKED)
         },
-        **{f"{row}_share": lambda row=row: number(100 * share(row), ".0f") for row in measures},
-        **{f"{row}_shares": lambda row=row: span(shares(row), lambda share: number(share, ".0f")) for row in measures},
-        **{f"{row}_seeds": lambda row=row: str(len(asked(row)[1])) for row in measures},
+        **{f"{row}_share": lambda row=row: number(100 * share(row), ".0f") for row in rows},
+        **{f"{row}_shares": lambda row=row: span(shares(row), lambda share: number(share, ".0f")) for row in rows},
+        **{f"{row}_seeds": lambda row=row: str(len(shares(row))) for row in rows},
         "head": head_in_the_second_pass,
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
-        "two_layers_twice": lambda: number(mean(wrong("2x2")), ".1%"),
         "again_seeds": lambda: words(len(runs.again("2x2"))),
-        "again_worst": lambda: number(max(fourth_hop(run, HOPS) for run in runs.again("2x2")), ".1%"),
+        "again_mean": lambda: number(mean(map(four_hops, runs.again("2x2"))), ".1%"),
         "hops_steps": lambda: number(rated.new("1x2")[0]["config"]["train"]["steps"], ","),
         "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(at_240, "1x4"),
         "bits_median_share": lambda: number(100 * share("bits", median), ".0f"),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
-        "text_layers": lambda: number(6 ** text(), ".1f"),
-        "text_one_rate": lambda: number(6 ** runs.worth_in_layers("1x6-64"), ".1f"),
         "injected": lambda: number(mean(map(test_loss, runs.injected_loops())), ".3f"),
         "least_weights": lambda: number(min(layer_sizes()) / 1000, ".0f") + " thousand",
         "most_weights": lambda: number(max(layer_sizes()) / 1000, ".0f") + " thousand",
@@ -167,9 +157,9 @@ def quantities(
             mean(map(test_loss, runs.injected_loops()))
             < (runs.text_loss("1x1-64", *HIGHER) + runs.text_loss("2x1-64", *HIGHER)) / 2,
         ],
-        "text_one_rate": lambda: [
+        "more_passes": lambda: [
             text().low < 0 < text() < runs.worth_in_layers("1x6-64"),
-            mean(map(test_loss, runs.text_again("1x6-64"))) > mean(asked("text")[1]) + 0.01,
+            mean(map(test_loss, runs.text_again("1x6-64"))) > average("text", "1x2") + 0.01,
             unpaired(*(list(map(test_loss, runs.text_again(model))) for model in ("3x2-64", "3x1-64")))[3] > 0.05,
         ],
         "tests": lambda: [len(full()) == 9, max(beside.best(model) for model in PAIR) < 2],

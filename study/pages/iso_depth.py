@@ -79,6 +79,11 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
     def new(model: str) -> list[Record]:
         return runs.text_again(f"{model}-64")
 
+    def closed(of: Callable[[str], list[Record]]) -> float:
+        """What a second pass of three layers saves of what three more layers save."""
+        once, twice, six = (mean_loss(of(model)) for model in ("3x1", "3x2", "6x1"))
+        return (once - twice) / (once - six)
+
     def share(of: Callable[[str], list[Record]]) -> float:
         """What a second pass of one layer saves of what a second layer saves."""
         return pass_share(lambda model: mean_loss(of(model)))
@@ -109,11 +114,13 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         **{
             f"{key}_{loop}_p": lambda of=of, loop=loop, once=once: p_value(compared(of(once), of(loop))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
-            for loop, once in (("1x2", "1x1"), ("3x2", "3x1"), ("2x3", "2x1"))
-            if (key, loop) != ("new", "2x3")
+            for loop, once in (("1x2", "1x1"), ("3x2", "3x1"))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
+        "new_injected": lambda: number(mean_loss(runs.injected_again()), ".3f"),
+        "new_closed": lambda: number(100 * closed(new), ".0f"),
+        "wide_closed": lambda: number(100 * closed(runs.wide_text), ".0f"),
         "new_seeds": lambda: words(len(new("1x1"))),
         "wide_seeds": lambda: words(len(runs.wide_text("1x1"))),
         "times_the_parameters": lambda: number(size(runs.wide_text("1x1")) / size(new("1x1")), ".0f"),
@@ -160,14 +167,13 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
         "injected": lambda: number(mean_loss(runs.injected_loops()), ".3f"),
         "as_large": lambda: number(mean_loss(runs.layer_as_large()), ".3f"),
-        "plain": lambda: number(runs.text_loss("1x6-64", *HIGHER), ".3f"),
         "inject_more": lambda: number(
             100 * (size(runs.injected_loops()) / size(runs.hops("iso-depth").of("1x6-64")) - 1), ".0f"
         ),
         "injected_seeds": lambda: seeds(len(runs.injected_loops())),
         **{
             f"injected_{key}": lambda place=place, form=form: number(injected_gain()[place], form)
-            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f")))
+            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f"), ("p", ".2g")))
         },
         "muon_p": lambda: number(unpaired(muon_losses("3x2-64"), muon_losses("3x1-64"))[3], ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),

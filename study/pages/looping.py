@@ -97,7 +97,6 @@ def quantities(
 
     numbers = {
         "two_layers_once": lambda: number(mean(own("2x1")), ".0%"),  # wrong at four hops
-        "two_layers_twice": lambda: number(mean(own("2x2")), ".1%"),
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
