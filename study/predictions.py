@@ -75,7 +75,7 @@ def dropdown(predictions: Iterable[Prediction]) -> Displayed:
     """A closed box with each prediction, its verdict and what one learns; its title counts the verdicts."""
     rows = list(predictions)
     lines = [f"- {p.row['short']} *{p.verdict.capitalize()}.* {p.lesson}".rstrip() for p in rows]
-    head = f":::{{dropdown}} What was predicted before these runs: {verdict_counts(rows)}"
+    head = f":::{{dropdown}} What was predicted of the inside of these models: {verdict_counts(rows)}"
     source = "A file on [](predictions.ipynb) has their wording."
     return markdown("\n\n".join([head, "\n".join(lines), source, ":::"]))
 
