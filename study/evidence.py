@@ -176,6 +176,9 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
 
 
 def text(runs: Folders) -> Iterator[Headline]:
+    def new(model: str) -> list[Record]:
+        return runs.text_again(f"{model}-64")
+
     for claim, rates, how in (
         ("Text, at 3e-3, beside stacks of one to four layers: a pass is worth part of a layer", (), ONE_RATE),
         (
@@ -186,18 +189,27 @@ def text(runs: Folders) -> Iterator[Headline]:
     ):
         best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
         both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
-        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how, bool(rates))
-    rate, claim = "best of three, on other seeds", "Text, tuned: running one layer twice is better than running it once"
-    once, twice = runs.text_again("1x1-64"), runs.text_again("1x2-64")
-    yield Headline(claim, nats(twice, once), once + twice, rate, True)
-    once, twice = runs.wide_text("1x1"), runs.wide_text("1x2")
-    same = "best of three, on the same seeds"
-    yield Headline("The same at width 256", nats(twice, once), once + twice, same, True)
-    once, twice = runs.text_again("3x1-64"), runs.text_again("3x2-64")
-    yield Headline("Text, tuned: running three layers twice", nats(twice, once), once + twice, rate)
-    once, injected = runs.text_again("1x1-64"), runs.injected_again()
+        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how)
+    others, same = "best of three, on other seeds", "best of three, on the same seeds"
+    for claim, of, pair, rate, main in (
+        ("Text, tuned: running one layer twice is better than running it once", new, ("1x1", "1x2"), others, True),
+        ("The same at width 256", runs.wide_text, ("1x1", "1x2"), same, True),
+        (
+            "Text, tuned: six passes of one layer do not differ significantly from one",
+            new,
+            ("1x1", "1x6"),
+            others,
+            False,
+        ),
+        ("At width 256 they are better than one", runs.wide_text, ("1x1", "1x6"), same, False),
+        ("Text, tuned: running three layers twice makes no significant difference", new, ("3x1", "3x2"), others, False),
+        ("The same at width 256, of three layers", runs.wide_text, ("3x1", "3x2"), same, False),
+    ):
+        once, looped = map(of, pair)
+        yield Headline(claim, nats(looped, once), once + looped, rate, main)
+    once, injected = new("1x1"), runs.injected_again()
     claim = "Text, tuned: one layer run six times with its input injected is better than run once"
-    yield Headline(claim, nats(injected, once), once + injected, f"{rate}; the loop's is the highest", True)
+    yield Headline(claim, nats(injected, once), once + injected, f"{others}; the loop's is the highest", True)
     once, twice = (runs.with_muon("iso-depth", model) for model in ("3x1-64", "3x2-64"))
     rate = "better of two, which is the higher one for all models, on another seed"
     claim = "Text, trained by Muon: running three layers twice helps"
