@@ -1,25 +1,22 @@
 """The front page: three findings, and what a loop stores beside what it can follow."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import mean, median
 
-from rtx_core.reads import remember
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.statistics import unpaired
 from rtx_core.report.values import Gap, Value
 from study.analysis.classifiers import PAIR, Family
-from study.analysis.facts import Facts, stored_bits
+from study.analysis.facts import Facts
 from study.analysis.hops import unpaired_odds
-from study.analysis.hops import wrong as fourth_hop
-from study.analysis.records import pass_share, test_loss
-from study.analysis.wording import span
+from study.analysis.records import test_loss
 from study.analysis.yardstick import Yardstick
 from study.folders import HIGHER, Folders
+from study.second_pass import ASKED, four_hops, questions
 
-ASKED = ("1x1", "1x2", "2x1")  # a second pass, and a second layer
-HOPS, BAD = 4, 0.03  # the share of wrong answers from which a seed is called bad
+BAD = 0.03  # the share of wrong answers from which a seed is called late
 
 
 def quantities(
@@ -55,43 +52,7 @@ def quantities(
     def full() -> list[Gap]:
         return list(family.full.values())
 
-    def four_hops(run: Record) -> float:
-        return fourth_hop(run, HOPS)
-
-    def bits(run: Record) -> float:
-        """Stored of each fact."""
-        return stored_bits(run) / run["config"]["data"]["facts"]
-
-    rows = {  # the runs of a model, what they are scored by, and its form
-        "hops": (rated.new, four_hops, ".0%"),
-        "hops_wide": (runs.wider_runs, four_hops, ".0%"),
-        "text": (lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
-        "text_wide": (runs.wide_text, test_loss, ".3f"),
-        "bits": (runs.facts_at_own_rate, bits, ".1f"),
-        "bits_wide": (runs.wide_facts_runs, bits, ".1f"),
-    }
-
-    @remember
-    def scores(row: str, model: str) -> dict[int, float]:
-        """By seed."""
-        of, score, _ = rows[row]
-        return {run["seed"]: score(run) for run in of(model)}
-
-    def average(row: str, model: str, how: Callable = mean) -> float:
-        return how(scores(row, model).values())
-
-    def share(row: str, how: Callable = mean) -> float:
-        """What the second pass gains, of what the second layer gains."""
-        return pass_share(lambda model: average(row, model, how))
-
-    def shares(row: str) -> list[float]:
-        """The same of each seed that all have, in per cent."""
-        seeds = set.intersection(*(set(scores(row, model)) for model in ASKED))
-        return [100 * pass_share(lambda model, seed=seed: scores(row, model)[seed]) for seed in sorted(seeds)]
-
-    def pass_gains(row: str) -> float:
-        """The p of Welch's test of one layer run twice against run once."""
-        return unpaired(*(list(scores(row, model).values()) for model in ("1x2", "1x1")))[3]
+    asked = questions(runs)
 
     def layer_sizes() -> list[int]:
         single = *rated.new("1x1"), *runs.wider_runs("1x1"), *runs.wide_text("1x1")
@@ -99,17 +60,15 @@ def quantities(
 
     def bad(model_runs: list[Record]) -> int:
         """Seeds with more than 3 % wrong."""
-        return sum(fourth_hop(run, HOPS) > BAD for run in model_runs)
+        return sum(four_hops(run) > BAD for run in model_runs)
 
     numbers = {
         **{
-            f"{row}_{name}": lambda row=row, model=model, form=form: number(average(row, model), form)
-            for row, (*_, form) in rows.items()
+            f"{key}_{name}": lambda one=one, model=model: number(mean(one.scores[model].values()), one.form)
+            for key, one in asked.items()
             for name, model in zip(("once", "twice", "two"), ASKED)
         },
-        **{f"{row}_share": lambda row=row: number(100 * share(row), ".0f") for row in rows},
-        **{f"{row}_shares": lambda row=row: span(shares(row), lambda share: number(share, ".0f")) for row in rows},
-        **{f"{row}_seeds": lambda row=row: str(len(shares(row))) for row in rows},
+        **{f"{key}_share": lambda one=one: number(100 * one.share(), ".0f") for key, one in asked.items()},
         "head": head_in_the_second_pass,
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
         "again_seeds": lambda: words(len(runs.again("2x2"))),
@@ -117,7 +76,7 @@ def quantities(
         "hops_steps": lambda: number(rated.new("1x2")[0]["config"]["train"]["steps"], ","),
         "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
         "four_passes_add": lambda: more_bits(at_240, "1x4"),
-        "bits_median_share": lambda: number(100 * share("bits", median), ".0f"),
+        "bits_median_share": lambda: number(100 * asked["bits"].share(median), ".0f"),
         "second_layer_adds": lambda: more_bits(at_240, "2x1"),
         "injected": lambda: number(mean(map(test_loss, runs.injected_loops())), ".3f"),
         "least_weights": lambda: number(min(layer_sizes()) / 1000, ".0f") + " thousand",
@@ -129,11 +88,11 @@ def quantities(
         "predictions_inside": lambda: str(predictions["inside"]),
     }
     checks = {
-        "second_pass": lambda: [0.6 < share("hops") < 0.72, 0.9 < share("hops_wide") < 1.15],
-        "bits_shares": lambda: [share("bits") < 0.25, share("bits_wide") < 0.1],
-        "bits_wide_shares": lambda: [min(pass_gains("bits"), pass_gains("bits_wide")) > 0.1],
-        "text_wide_share": lambda: [0.25 < share("text_wide") < 0.4, pass_gains("text_wide") < 0.05],
-        "text_share": lambda: [0.38 < share("text") < 0.62],
+        "second_pass": lambda: [0.6 < asked["hops"].share() < 0.72, 0.9 < asked["hops_wide"].share() < 1.15],
+        "bits_share": lambda: [asked["bits"].share() < 0.25, asked["bits_wide"].share() < 0.1],
+        "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],
+        "text_wide_share": lambda: [0.25 < asked["text_wide"].share() < 0.4, asked["text_wide"].p < 0.05],
+        "text_share": lambda: [0.38 < asked["text"].share() < 0.62],
         "failed_seeds": lambda: [
             min(runs.facts(0.004).each("1x1")) < 0.9 * sorted(runs.facts(0.004).each("1x1"))[1],
             min(at_60.each("1x2")) < 0.9 * sorted(at_60.each("1x2"))[1],
@@ -159,7 +118,7 @@ def quantities(
         ],
         "more_passes": lambda: [
             text().low < 0 < text() < runs.worth_in_layers("1x6-64"),
-            mean(map(test_loss, runs.text_again("1x6-64"))) > average("text", "1x2") + 0.01,
+            mean(map(test_loss, runs.text_again("1x6-64"))) > mean(asked["text"].scores["1x2"].values()) + 0.01,
             unpaired(*(list(map(test_loss, runs.text_again(model))) for model in ("3x2-64", "3x1-64")))[3] > 0.05,
         ],
         "tests": lambda: [len(full()) == 9, max(beside.best(model) for model in PAIR) < 2],

@@ -1,0 +1,70 @@
+"""The book's question, asked of one layer: what a second pass gains, as a share of what a second layer gains."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import mean
+
+from rtx_core.reads import remembered
+from rtx_core.records import Record
+from rtx_core.report.statistics import unpaired
+from study.analysis.facts import stored_bits
+from study.analysis.hops import wrong
+from study.analysis.records import pass_share, test_loss
+from study.folders import Folders
+
+ASKED = ("1x1", "1x2", "2x1")  # a layer, a second pass of it, a second layer
+HOPS = 4
+
+
+def four_hops(run: Record) -> float:
+    """The share of wrong answers."""
+    return wrong(run, HOPS)
+
+
+def bits(run: Record) -> float:
+    """Stored of each fact."""
+    return stored_bits(run) / run["config"]["data"]["facts"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A task at a width: the runs of each model, what they are scored by, and the form of a score."""
+
+    task: str
+    width: int
+    runs: Callable[[str], list[Record]]
+    score: Callable[[Record], float]
+    form: str
+
+    @remembered
+    def scores(self) -> dict[str, dict[int, float]]:
+        """Of each model, by seed."""
+        return {model: {run["seed"]: self.score(run) for run in self.runs(model)} for model in ASKED}
+
+    def share(self, average: Callable = mean) -> float:
+        """Of average scores."""
+        return pass_share(lambda model: average(self.scores[model].values()))
+
+    @property
+    def shares(self) -> list[float]:
+        """Of each seed that all models have, in per cent."""
+        seeds = set.intersection(*map(set, self.scores.values()))
+        return [100 * pass_share(lambda model, seed=seed: self.scores[model][seed]) for seed in sorted(seeds)]
+
+    @property
+    def p(self) -> float:
+        """By Welch's test, of the layer run twice against the layer run once."""
+        return unpaired(*(list(self.scores[model].values()) for model in ("1x2", "1x1")))[3]
+
+
+def questions(runs: Folders) -> dict[str, Question]:
+    """Of three tasks, each at two widths and at the best learning rate of each model."""
+    pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
+    return {
+        "hops": Question(pointers, 64, lambda model: runs.khop_at_best_rates().new(model), four_hops, ".0%"),
+        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".0%"),
+        "text": Question(text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
+        "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),
+        "bits": Question(facts, 64, runs.facts_at_own_rate, bits, ".1f"),
+        "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
+    }
