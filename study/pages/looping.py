@@ -11,7 +11,7 @@ from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
 from study.analysis.wording import at_least, seeds
-from study.folders import Folders
+from study.folders import PICKING, Folders
 from study.plan import WIDER_RATES
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
@@ -46,6 +46,11 @@ def quantities(
         models, seeds = ("2x1", "2x2", "4x1", "4x1-w44"), (0, 1, 2)
         every = [run for run in [*pointers, *rated] if run["model"] in models and run["seed"] in seeds]
         return [run for run in every if learning_rate(run) < 0.005]
+
+    def selected(model: str, rate: float) -> float:
+        """The validation loss at width 256 of the seed that picks rates."""
+        tried = [run for run in wider if run["model"] == model and run["seed"] == PICKING]
+        return next(run["selected"]["validation_loss"] for run in tried if learning_rate(run) == rate)
 
     def wide_pass():
         """Of one layer run twice to two layers, at width 256."""
@@ -212,9 +217,13 @@ def quantities(
             max(e for m in ("2x2", "1x4") for e in at_width(m)) < 0.015,
             max(at_width("4x1")) < 0.05,
             np.mean(at_width("1x2")) < 1.1 * np.mean(at_width("2x1")) < 0.5 * np.mean(at_width("1x1")),
-            len({learning_rate(run) for run in runs.wider_runs("2x1")} & {min(WIDER_RATES)}) == 1,
             np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
             len(at_width("1x4")) == 3,
+        ],
+        "half_rate": lambda: [
+            {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}
+            and selected(model, min(WIDER_RATES) / 2) > selected(model, min(WIDER_RATES))
+            for model in ("1x2", "2x1")
         ],
         "wide_narrow": lambda: [
             max(at_width("4x1", 128)) < 0.005,
