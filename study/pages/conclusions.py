@@ -71,9 +71,9 @@ def quantities(
             < 95
             < sorted(gained()["pointers, eight hops"]["1x6"])[1],
             max(max(loop) for loop in gained()["facts, 60 exposures"].values()) < 25,
-            all(min(loop) < 0.5 * max(loop) for loop in gained()["Shakespeare"].values()),
-            min(gained()["Shakespeare, input injected"]["1x6-64"]) > 30,
-            sum(min(loop) < 0 for loop in gained()["Shakespeare"].values()) == 4,
+            min(gained()["Shakespeare"]["1x2-64"]) > 20,
+            min(gained()["Shakespeare"]["3x2-64"]) < 0 < max(gained()["Shakespeare"]["3x2-64"]) < 60,
+            sorted(gained()["Shakespeare, input injected"]["1x6-64"])[1] > 20,
             min(gained()["Shakespeare, width 256"]["1x2"]) > 20,
         ],
         "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],
