@@ -68,7 +68,7 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
             count = "One was" if len(failed) == 1 else f"{number_words(len(failed)).capitalize()} were"
             which = "" if len(failed) == 1 else ", among them"
             return markdown(f"{lead} {count} {word}{which}: *{one.row['short']}* {one.lesson}")
-    return markdown(lead)
+    return markdown(f"{lead} {'All were kept.' if all(row.verdict == KEPT for row in rows) else ''}".strip())
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:
