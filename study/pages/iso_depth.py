@@ -106,10 +106,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         return runs.iso_depth(3).phi.of_all
 
     numbers = {
-        **{
-            key: lambda model=model: number(runs.text_loss(model, *HIGHER), ".3f")
-            for key, model in (("once", "1x1-64"), ("two", "2x1-64"), ("narrow_six", "6x1-24"))
-        },
+        "narrow_six": lambda: number(runs.text_loss("6x1-24", *HIGHER), ".3f"),
         **{
             f"{key}_{model}": lambda of=of, model=model: number(mean_loss(of(model)), ".3f")
             for key, of in (("new", new), ("wide", runs.wide_text))
@@ -123,6 +120,8 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
+        "injected_plain_p": lambda: number(compared(runs.injected_again(), new("1x6"))[3], ".2g"),
+        "injected_twice_p": lambda: number(compared(runs.injected_again(), new("1x2"))[3], ".2g"),
         "injected_good": lambda: words(len(good_injected())),
         "new_injected": lambda: number(mean_loss(runs.injected_again()), ".3f"),
         "new_closed": lambda: number(100 * closed(new), ".0f"),
