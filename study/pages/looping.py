@@ -220,7 +220,7 @@ def quantities(
             np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
             len(at_width("1x4")) == 3,
         ],
-        "wide_pass_odds": lambda: [2 / 3 < wide_pass().odds[1], wide_pass().odds[2] < 3 / 2],
+        "wide_pass_odds": lambda: [wide_pass().odds[1] > 2 / 3, wide_pass().odds[2] < 3 / 2],
         "half_rate": lambda: [
             {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}
             and selected(model, min(WIDER_RATES) / 2) > selected(model, min(WIDER_RATES))
