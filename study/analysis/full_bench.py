@@ -1,10 +1,13 @@
 """The bench's standard budget of a recurrence, beside the two stacks that the bench makes for it."""
 
+from collections.abc import Iterable
+from functools import cache
+
 import pandas as pd
 
 from rtx_core import records
 from rtx_core.benchmark.bench import controls, find_candidate
-from rtx_core.benchmark.card import Verdict, score
+from rtx_core.benchmark.card import Counts, Verdict, score
 from rtx_core.benchmark.compare import verdicts
 from rtx_core.benchmark.recorded import counts, point
 from rtx_core.benchmark.suite import BUDGETS, PREFIX, unit_of
@@ -15,34 +18,44 @@ from rtx_core.report.rates import at_best_rate
 STANDARD = BUDGETS["standard"]
 
 
-def tried(task: str) -> dict[str, list[Record]]:
-    """Of each model that has all seeds at all rates of the standard budget, the runs at its best rate."""
-    names = {f"{PREFIX}{task}", *(f"{PREFIX}{task}-learningrate{rate}" for rate in STANDARD.rates)}
-    every = by_model([run for run in records.records(experiment=f"{PREFIX}{task}") if run["name"] in names])
+def standard_runs() -> list[Record]:
+    """All that are recorded at the standard budget."""
+    names = {f"{PREFIX}{task}" for task in STANDARD.tasks}
+    return [run for run in records.records() if run["name"].split("-learningrate")[0] in names]
+
+
+def tried(task: str, runs: Iterable[Record]) -> dict[str, list[Record]]:
+    """Of each model that has all seeds at all rates, the runs at its best rate."""
+    every = by_model([run for run in runs if run["experiment"] == f"{PREFIX}{task}"])
     complete = len(STANDARD.rates) * len(STANDARD.seeds)
     return {model: at_best_rate(runs) for model, runs in every.items() if len(runs) == complete}
 
 
-def judged(name: str) -> dict[tuple[str, str], tuple[list[float], list[float], Verdict]]:
+@cache
+def opponents(name: str) -> tuple[Counts, dict[str, dict]]:
+    """What is counted of a recurrence, and the stacks that the bench makes for it."""
+    size = counts(find_candidate(name).fresh())
+    return size, controls(size)
+
+
+def judged(name: str, runs: Iterable[Record]) -> dict[tuple[str, str], tuple[list[float], list[float], Verdict]]:
     """(task, role of a stack) -> the scores of the recurrence and of the stack, and the verdict on the recurrence; of
     the tasks that are run in full."""
-    candidate = find_candidate(name)
-    size = counts(candidate.fresh())
-    stacks, pairs = controls(size), {}
+    (size, stacks), pairs = opponents(name), {}
     for task in STANDARD.tasks:
-        runs = tried(task)
+        best = tried(task, runs)
         for stack, settings in stacks.items():
-            if {name, stack} <= runs.keys():
-                first = point(task, name, runs[name], "candidate", size)
-                pairs[task, settings["role"]] = first, point(task, stack, runs[stack], settings["role"]), unit_of(task)
+            if {name, stack} <= best.keys():
+                first = point(task, name, best[name], "candidate", size)
+                pairs[task, settings["role"]] = first, point(task, stack, best[stack], settings["role"]), unit_of(task)
     by_pair = verdicts(pairs)
     return {key: (first.errors, second.errors, by_pair[key]) for key, (first, second, _) in pairs.items()}
 
 
-def table(name: str) -> pd.DataFrame:
+def table(name: str, runs: Iterable[Record]) -> pd.DataFrame:
     """A row a task: the mean scores of the recurrence and of its stacks, with the verdicts on the recurrence."""
     rows: dict[str, dict[str, str]] = {}
-    for (task, role), (scores, control, verdict) in judged(name).items():
+    for (task, role), (scores, control, verdict) in judged(name, runs).items():
         unit = unit_of(task)
         row = rows.setdefault(task, {"Task": task, name: score(sum(scores) / len(scores), unit)})
         row[f"Stack {role}"] = score(sum(control) / len(control), unit)

@@ -6,6 +6,7 @@ from rtx_core.benchmark import card, suite
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
+from study.analysis import full_bench
 from study.analysis.ranking import by_seed, correlation, mean_errors, quick_and_standard, swapped
 
 HOPS = 4
@@ -15,8 +16,10 @@ SMALL = ("Universal", "TRM", "Hyper", "LSTM")  # recurrences of others (`study/r
 
 
 def quantities(pointers: list[Record], quick: list[Record], facts: list[Record], standard: list[Record]) -> Quantities:
-    """Of runs on four hops with several seeds, runs at the quick budget, runs on facts with more exposures, and runs on
-    products at the standard budget."""
+    """Of runs on four hops with several seeds, runs at the quick budget, runs on facts with more exposures, and those
+    at the standard budget."""
+
+    s3 = [run for run in standard if run["experiment"] == f"{suite.PREFIX}s3"]
 
     def of(task: str, model: str) -> list[Record]:
         return [run for run in quick if (run["experiment"], run["model"]) == (f"{suite.PREFIX}{task}", model)]
@@ -39,7 +42,11 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
 
     def products() -> tuple[dict[str, float], dict[str, float]]:
         """The errors on S3 at the quick and at the standard budget."""
-        return quick_and_standard([run for run in quick if run["experiment"] == f"{suite.PREFIX}s3"], standard)
+        return quick_and_standard([run for run in quick if run["experiment"] == f"{suite.PREFIX}s3"], s3)
+
+    def universal(task: str, role: str) -> str:
+        """The verdict on it beside a stack, at the standard budget."""
+        return full_bench.judged("Universal", standard)[task, role][2].verdict
 
     def longer() -> dict[str, float]:
         return mean_errors(facts)
@@ -70,6 +77,11 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
             max(map(stored, SMALL)) < stored("1x1") < stored("Huginn") < stored("2x1"),
             stored("Universal") < 1,
             missed("pointers", "LSTM") > 0.4 and missed("s3", "LSTM") < 0.001,
+        ],
+        "in_full": lambda: [
+            universal("pointers", "as large") == "better",
+            universal("pointers", "as deep") == "worse",
+            universal("facts", "as large") == universal("facts", "as deep") == "worse",
         ],
         "agreement": lambda: [median(agreement()) > 0.75, min(agreement()) < 0.85],
         "s3_agreement": lambda: [
