@@ -26,7 +26,7 @@ def list_runs(missing: Annotated[bool, "only what is missing or stale"], reduced
 
 def measure_all(reduced: Reduced) -> None:
     """every measurement of the paper that is missing or stale"""
-    from study.plan import measure
+    from study.measuring import measure
 
     measure(reduced)
 

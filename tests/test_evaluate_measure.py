@@ -14,7 +14,7 @@ from rtx_core.experiments import weights
 from rtx_core.experiments.measure import MeasuredRuns, measure
 from rtx_core.models import registry
 from rtx_core.models.packed import Packed
-from study import plan
+from study import measuring
 from study.demo import measure as demo
 from study.demo.export import export_demo
 from study.measurements import initial, rounding
@@ -50,12 +50,14 @@ def test_a_bag_of_words_is_measured_once(capsys):
 def test_every_measurement_of_the_plan_can_be_asked_for(monkeypatch):
     ask, asked = "rtx_core.experiments.measure.measure", []
     monkeypatch.setattr(ask, lambda kind, *of, **settings: asked.append(MeasuredRuns(*of, **settings)))
-    plan.measure(reduced=True)
-    assert len(asked) == len(plan.MEASURES)
+    measuring.measure(reduced=True)
+    assert len(asked) == len(measuring.MEASURES)
 
 
 def test_a_measurement_that_does_not_fit_an_experiment_is_one_sentence():
-    assert all(each["experiment"] in study.MEASURED_ON.get(kind, study.EXPERIMENTS) for kind, each, _ in plan.MEASURES)
+    assert all(
+        each["experiment"] in study.MEASURED_ON.get(kind, study.EXPERIMENTS) for kind, each, _ in measuring.MEASURES
+    )
     for kind, fitting in study.MEASURED_ON.items():
         for experiment in study.EXPERIMENTS.keys() - {*fitting}:
             with refused(kind, repr(experiment), fitting[0]):

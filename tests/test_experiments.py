@@ -186,6 +186,13 @@ def test_what_is_too_large_for_the_memory_is_one_sentence(allocate):
         allocate()
 
 
+def test_a_step_that_no_graph_captures_is_one_sentence():
+    with refused("cannot be captured", "leave out compile"), runner.as_rtx_error():
+        raise torch.AcceleratorError("CUDA error: operation failed due to a previous error during capture")
+    with pytest.raises(torch.AcceleratorError), runner.as_rtx_error():  # another fault of the device stays itself
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure")
+
+
 def test_a_compiler_that_fails_is_one_sentence():
     failed = type("InductorError", (RuntimeError,), {"__module__": "torch._inductor.exc"})
     with refused("torch.compile", "No working C++ compiler", "leave out compile"), runner.as_rtx_error():

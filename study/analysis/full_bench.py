@@ -12,8 +12,7 @@ from rtx_core.benchmark.compare import verdicts
 from rtx_core.benchmark.recorded import counts, point
 from rtx_core.benchmark.suite import BUDGETS, PREFIX, unit_of
 from rtx_core.records import Record
-from rtx_core.report.evidence import by_model
-from rtx_core.report.rates import at_best_rate
+from study.analysis.ranking import in_full
 
 STANDARD = BUDGETS["standard"]
 
@@ -22,13 +21,6 @@ def standard_runs() -> list[Record]:
     """All that are recorded at the standard budget."""
     names = {f"{PREFIX}{task}" for task in STANDARD.tasks}
     return [run for run in records.records() if run["name"].split("-learningrate")[0] in names]
-
-
-def tried(task: str, runs: Iterable[Record]) -> dict[str, list[Record]]:
-    """Of each model that has all seeds at all rates, the runs at its best rate."""
-    every = by_model([run for run in runs if run["experiment"] == f"{PREFIX}{task}"])
-    complete = len(STANDARD.rates) * len(STANDARD.seeds)
-    return {model: at_best_rate(runs) for model, runs in every.items() if len(runs) == complete}
 
 
 @cache
@@ -43,7 +35,7 @@ def judged(name: str, runs: Iterable[Record]) -> dict[tuple[str, str], tuple[lis
     the tasks that are run in full."""
     (size, stacks), pairs = opponents(name), {}
     for task in STANDARD.tasks:
-        best = tried(task, runs)
+        best = in_full([run for run in runs if run["experiment"] == f"{PREFIX}{task}"])
         for stack, settings in stacks.items():
             if {name, stack} <= best.keys():
                 first = point(task, name, best[name], "candidate", size)

@@ -47,10 +47,15 @@ def quick_and_standard(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """The errors of the first seed of quick runs, and the mean errors of the standard budget at each model's best rate,
     of the models that have all seeds at all rates there."""
+    at_best = [run for runs in in_full(standard).values() for run in runs]
+    return mean_errors([run for run in quick if run["seed"] == 0]), mean_errors(at_best)
+
+
+def in_full(runs: Iterable[Record]) -> dict[str, list[Record]]:
+    """Of one task: of each model that has all seeds at all rates of the standard budget, the runs at its best rate."""
     budget = BUDGETS["standard"]
     complete = len(budget.seeds) * len(budget.rates)
-    at_best = [run for runs in by_model(standard).values() if len(runs) == complete for run in at_best_rate(runs)]
-    return mean_errors([run for run in quick if run["seed"] == 0]), mean_errors(at_best)
+    return {model: at_best_rate(tried) for model, tried in by_model(runs).items() if len(tried) == complete}
 
 
 def mean_errors(runs: Sequence[Record]) -> dict[str, float]:
