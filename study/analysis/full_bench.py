@@ -51,5 +51,5 @@ def table(name: str, runs: Iterable[Record]) -> pd.DataFrame:
         unit = unit_of(task)
         row = rows.setdefault(task, {"Task": task, name: score(sum(scores) / len(scores), unit)})
         row[f"Stack {role}"] = score(sum(control) / len(control), unit)
-        row[f"{name} is"] = f"{row.get(f'{name} is', '')}{'; ' * (f'{name} is' in row)}{verdict.verdict} ({role})"
+        row[f"{name} beside the stack {role}"] = verdict.verdict
     return pd.DataFrame(list(rows.values()))
