@@ -297,8 +297,8 @@ def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
 
 
 def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
-    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them, but for
-    characters, whose text is generated and is no record."""
+    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them, with
+    Shakespeare's plays as the text."""
     from rtx_core.benchmark import bench
     from rtx_core.benchmark.suite import TEXT
 
@@ -309,7 +309,9 @@ def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
         for request in requests:
             request.pop("role")
         for task, configs in bench.plan("standard", [candidate.request, *requests]).items():
-            yield from (replace(config, **extra) for config in configs if task != TEXT)
+            for c in configs:
+                real = {"source": "real"} if task == TEXT else {}
+                yield configure(c.experiment, c.model_spec, c.seed, **c.settings | real | extra)
 
 
 IN_FULL = ("Universal", "TRM")  # on the bench
