@@ -130,6 +130,10 @@ WIDER_PASSES = (  # of one layer and of two; the same seed picks
     Study("khop", {"learning_rate": min(WIDER_RATES) / 2, **WIDER}, (3,), ("1x2", "2x1")),
 )
 AGAIN_RATES = {
+    "1x1": 4e-3,
+    "1x2": 4e-3,
+    "2x1": 2e-3,
+    "3x1": 4e-3,
     "2x2": 2e-3,
     "4x1-w44": 4e-3,
     "4x1": 4e-3,

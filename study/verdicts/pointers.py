@@ -10,6 +10,7 @@ from study.analysis.hops import Hops, Rounding, unpaired_odds, wrong
 from study.analysis.iso_depth import rounding_cost
 from study.analysis.records import mean_loss, pass_share
 from study.folders import PICKING, WIDER
+from study.plan import AGAIN_RATES
 from study.verdicts.runs import RUNS, Conditions, planned
 
 
@@ -271,6 +272,15 @@ def khop_again() -> Conditions:
     fewer, worse = equal_steps.p < 0.05 and equal_steps.odds[0] < 1, equal_work.p < 0.05 and equal_work.odds[0] > 1
     level = min(equal_work.p, unpaired_odds(loop, stack).p) >= 0.05
     return fewer and level, equal_steps.p >= 0.05 or worse
+
+
+def khop_all_again() -> Conditions:
+    errors = {model: [wrong(run, 4) for run in RUNS.again(model)] for model in AGAIN_RATES}
+    planned(min(errors.values(), key=len), 20)
+    share = pass_share(lambda model: mean(errors[model]))
+    loop = unpaired_odds(RUNS.again("1x4"), RUNS.again("4x1-w32"))
+    holds = 0.55 <= share <= 0.78 and 0.03 <= mean(errors["3x1"]) <= 0.1 and loop.p >= 0.05
+    return holds, not 0.45 <= share <= 0.9 or (loop.p < 0.05 and loop.odds[0] > 1)
 
 
 def narrow_bracketed() -> Conditions:
