@@ -72,10 +72,10 @@ def fewer(once: list[Record], twice: list[Record], form: str = ".1%") -> str:
     return f"{number(before, '.1%')} → {number(after, form)} wrong, {odds(twice, once, 4)}"
 
 
-def exponent(worth: Value) -> str:
-    """φ of one layer run six times, in layers."""
-    value, low, high = (number(each, ".2f") for each in (float(worth), worth.low, worth.high))
-    return f"six passes are worth {number(6**worth, '.1f')} layers, exponent {value} ({low} to {high})"
+def layers_worth(exponent: Value) -> str:
+    """The layers of the stack that has the loss of one layer run six times."""
+    value, low, high = (number(6**each, ".1f") for each in (float(exponent), exponent.low, exponent.high))
+    return f"six passes are worth {value} layers ({low} to {high})"
 
 
 def gain(facts: Facts, model: str, base: str) -> str:
@@ -95,14 +95,12 @@ def nats(first: list[Record], second: list[Record]) -> str:
 
 
 def pointers(runs: Folders) -> Iterator[Headline]:
-    rated = runs.khop_at_best_rates()
-    once, twice, two = map(rated.new, ("1x1", "1x2", "2x1"))
     others = "best of four, on other seeds"
+    once, twice, two = map(runs.again, ("1x1", "1x2", "2x1"))
     yield Headline("Four hops: running one layer twice helps", fewer(once, twice), once + twice, others, True)
-    seen = f"{others}; the stack's were seen before"
-    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, seen, True)
-    once, twice, seen = rated.new("2x1"), rated.new("2x2"), f"{others}; these were seen before"
-    yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, seen, True)
+    yield Headline("Four hops: a second layer helps it more", fewer(once, two), once + two, others, True)
+    once, twice = runs.again("2x1"), runs.again("2x2")
+    yield Headline("Four hops: running two layers twice helps", fewer(once, twice), once + twice, others, True)
     long = runs.hops("khop-steps12000")
     once, twice = long.records_for("2x1"), long.records_for("2x2")
     yield Headline("Four hops, four times as many steps: it still helps", fewer(once, twice, ".2%"), once + twice)
@@ -194,7 +192,7 @@ def text(runs: Folders) -> Iterator[Headline]:
     ):
         best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
         both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
-        yield Headline(claim, exponent(runs.worth_in_layers("1x6-64", *rates)), both, how)
+        yield Headline(claim, layers_worth(runs.worth_in_layers("1x6-64", *rates)), both, how)
     others, same = "best of three, on other seeds", "best of three, on the same seeds"
     for claim, of, pair, rate, main in (
         ("Text, tuned: running one layer twice is better than running it once", new, ("1x1", "1x2"), others, True),

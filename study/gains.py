@@ -16,9 +16,9 @@ WIDE_TEXT = ("1x1", "1x2", "2x1"), ("1x1", "1x6", "6x1"), ("2x1", "2x3", "6x1"),
 
 def gains(runs: Folders) -> dict[str, dict[str, list[float]]]:
     """Task -> loop -> of each seed, 0 where it is as good as the mean of its layers run once, 100 as the stack's."""
-    khop, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
+    hard = runs.khop_hard_at_best_rates()
     rows = {
-        "pointers, four hops": (PASSES, khop.new, partial(wrong, hops=4)),
+        "pointers, four hops": (PASSES, runs.again, partial(wrong, hops=4)),
         "the same, width 256": (PASSES, runs.wider_runs, partial(wrong, hops=4)),
         "pointers, eight hops": (HARD, lambda m: hard.runs(m) + hard.later(m), partial(wrong, hops=8)),
         "facts, 60 exposures": (PASSES, runs.facts_at_own_rate, test_loss),

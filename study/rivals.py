@@ -20,9 +20,9 @@ def rivals(runs: Folders) -> list[dict]:
     """What loops and stacks cost and get wrong, a row each: of width 64 at their best rates, on seeds that did not pick
     them; one layer always run six times beside its narrow stack, and with the cache of the last pass; and of width 256
     at the rate that another seed picked."""
-    tuned, rows = runs.khop_at_best_rates(), []
+    rows = []
     for model, title in RIVALS.items():
-        group = tuned.new(model)
+        group = runs.again(model)
         rows.append((title, group, f"best of four rates, {words(len(group))} seeds that did not pick it"))
     always = runs.hops("khop-steps4000").of("1x6")
     rows.append(("1×6, always six passes", always, f"4,000 steps, one rate, {words(len(always))} seeds"))

@@ -61,7 +61,7 @@ def questions(runs: Folders) -> dict[str, Question]:
     """Of three tasks, each at two widths and at the best learning rate of each model."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
-        "hops": Question(pointers, 64, lambda model: runs.khop_at_best_rates().new(model), four_hops, ".0%"),
+        "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
         "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".0%"),
         "text": Question(text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
         "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),

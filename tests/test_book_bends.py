@@ -59,14 +59,14 @@ def test_whatever_is_run_the_book_is_built_and_marks_what_no_longer_holds(copy):
     key = run_key(record["config"], record["data"]["sha256"], 8)
     altered(other, seed=8, key=key, environment=environment)
     before = page.read_text(encoding="utf-8")
-    page.write_text(before.replace('"seeds = [0, 1, 2, 3, 4, 5, 6, 7]', '"seeds = [0, 1]', 1), encoding="utf-8")
+    page.write_text(before.replace('"seeds = list(range(10, 30))', '"seeds = [10, 11]', 1), encoding="utf-8")
     assert page.read_text(encoding="utf-8") != before
     few = [line for line in build(copy) if line.startswith(("notebooks/", "book/", "index"))]
     assert few and all("looping" in line or ".md" in line for line in few), few  # two seeds bear out less
     listed = (copy / "_build/html/notebooks/runs.html").read_text(encoding="utf-8")
     assert "own-mine/bag-of-vectors" in listed and "khop/2x1-seed8" in listed
 
-    for path in khop.glob("2x1-seed[0-7].json"):  # as if it had been run again and learned the task
+    for path in copy.glob("results/khop-again/2x1-*.json"):  # as if it had been run again and learned the task
         test = json.loads(path.read_text(encoding="utf-8"))["test"]
         for part in test["parts"]:
             part["error"] = 0.0

@@ -1,6 +1,5 @@
 """Conclusions: what each task says of a second pass."""
 
-from statistics import mean
 from typing import Any
 
 import pandas as pd
@@ -13,11 +12,12 @@ from rtx_core.report.statistics import equivalent, mean_interval
 from rtx_core.report.values import Value
 from study.analysis.classifiers import Family
 from study.analysis.outcomes import CONTRADICTED, REPRODUCED
-from study.analysis.records import mean_loss, pass_share, test_loss
+from study.analysis.records import test_loss
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
 from study.folders import HIGHER, Folders
 from study.gains import gains
+from study.second_pass import questions
 
 
 def quantities(
@@ -30,7 +30,7 @@ def quantities(
     """Of the paper's runs by folder, those of the tests on which two classifiers are compared, bags of words, and what
     `study.claims.Sources` takes."""
     runs, family = Folders(lambda name: folders.get(name, [])), Family(tests, models)
-    rated, hard = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
+    hard, asked = runs.khop_hard_at_best_rates(), questions(runs)
     beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags, models)
 
     @remember
@@ -55,8 +55,7 @@ def quantities(
         return int((outcomes() == outcome).sum())
 
     numbers = {
-        "text_share": lambda: number(100 * pass_share(lambda model: mean_loss(runs.text_again(model)), "-64"), ".0f"),
-        "text_wide_share": lambda: number(100 * pass_share(lambda model: mean_loss(runs.wide_text(model))), ".0f"),
+        "hops_share": lambda: number(100 * asked["hops"].share(), ".0f"),
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),
@@ -89,7 +88,8 @@ def quantities(
             mean_interval(runs.over_tuned_layer("1x4"))[1] < 1,
         ],
         "two_thirds": lambda: [
-            0.6 < pass_share(lambda model: mean(rated.errors(model, new=True))) < 0.72,
+            0.6 < asked["hops"].share() < 0.8,
+            0.25 < asked["text_wide"].share() < asked["text"].share() < 0.55,
             min(gained()["the same, width 256"]["1x2"]) > 90,
             max(gained()["facts, width 128"]["1x2"]) < 10,
         ],

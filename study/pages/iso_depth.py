@@ -1,6 +1,7 @@
 """What a pass is worth on text: characters at equal depth."""
 
 from collections.abc import Callable
+from math import log
 from statistics import mean, median
 
 from rtx_core.records import Record
@@ -93,8 +94,11 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         """What a second pass of one layer saves of what a second layer saves."""
         return pass_share(lambda model: mean_loss(of(model)))
 
-    def bound(value: Value, end: str) -> float:
-        return {"": float(value), "_low": value.low, "_high": value.high}[end]
+    def worth(of: Callable[[str], Value], loop: str, end: str) -> float:
+        """The layers of the stack that has the loop's loss, or an end of their interval."""
+        stored, passes = map(int, loop.split("x"))
+        exponent = of(f"{loop}-64")
+        return stored * passes ** {"": float(exponent), "_low": exponent.low, "_high": exponent.high}[end]
 
     def fall() -> Value:
         """φ after the usual training minus φ after the longer one, paired by seed."""
@@ -137,8 +141,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "phi_64": lambda: number(iso().phi.at_64.value, ".2f"),
         "phi_128": lambda: number(iso().phi.at_128.value, ".2f"),
         # Six layer applications, shared out
-        "weights_64": lambda: number(6 ** iso().worth("1x6-64")[0], ".1f"),
-        "weights_128": lambda: number(6 ** iso().worth("1x6-128")[0], ".1f"),
         "phi": lambda: number(iso().phi.of_all.value, ".2f"),
         "phi_low": lambda: number(iso().phi.of_all.low, ".2f"),
         "phi_high": lambda: number(iso().phi.of_all.high, ".2f"),
@@ -152,14 +154,11 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "tuned_phi_128": lambda: number(tuned().phi.at_128.value, ".2f"),
         "stack_seeds": lambda: seeds(len(runs.hops("iso-depth").of("1x1-64"))),
         **{
-            f"{name}_{loop}{end}": lambda of=of, loop=loop, end=end: number(bound(of(f"{loop}-64"), end), ".2f")
+            f"{name}_{loop}{end}": lambda of=of, loop=loop, end=end: number(worth(of, loop, end), ".1f")
             for name, of in (("layers", layers), ("tuned_layers", tuned_layers))
             for loop in ("1x6", "2x3", "3x2")
             for end in ("", "_low", "_high")
         },
-        "tuned_for_six_passes": lambda: number(6 ** tuned_layers("1x6-64"), ".1f"),
-        "tuned_for_six_low": lambda: number(6 ** tuned_layers("1x6-64").low, ".1f"),
-        "tuned_for_six_high": lambda: number(6 ** tuned_layers("1x6-64").high, ".1f"),
         **{
             f"{optimizer}_{key}": lambda of=of, model=model: number(of(model), ".3f")
             for optimizer, of in (
@@ -234,6 +233,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "tuned_for_six_passes": lambda: [
             tuned_layers("1x6-64") < layers("1x6-64"),
             all(tuned_layers(f"{loop}-64").low < 0 for loop in ("1x6", "2x3", "3x2")),
+            tuned_layers("1x6-64").high > log(2) / log(6),
             max(tuned_layers(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")) < 0.2,
             min(gain_of_rate(f"{n}x1-64") for n in (1, 2, 3))
             > max(gain_of_rate(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")),

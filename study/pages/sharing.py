@@ -27,7 +27,7 @@ def quantities(
     and errors by task and model at the bench's quick budget."""
     runs = Folders.among(trained)
     khop, long = runs.hops("khop"), runs.hops("khop-steps12000")
-    tuned, hard_tuned = runs.khop_at_best_rates(), runs.khop_hard_at_best_rates()
+    hard_tuned = runs.khop_hard_at_best_rates()
 
     def of_kind(kind: str, of: str = "") -> list[Record]:
         return [one for one in measured if one["kind"] == kind and of in ("", one["of"])]
@@ -53,7 +53,7 @@ def quantities(
         return multiply_adds(runs.saturated().of(model)[0])
 
     def best_hops() -> list[Record]:
-        return [run for model in ("2x1", "2x2", "4x1") for run in tuned.new(model)]
+        return [run for model in ("2x1", "2x2", "4x1") for run in runs.again(model)]
 
     def text_again() -> list[Record]:
         """On ten seeds that picked no rate."""
@@ -286,7 +286,7 @@ def quantities(
         ],
         "cut_injected_two": lambda: [cut_text(2, "linear") < cut_text(1, "linear") < 0.5 * cut_text(2)],
         "shapes": lambda: [
-            mean(tuned.errors("2x2", new=True)) < mean(tuned.errors("1x4", new=True)),
+            mean(map(four_hops, runs.again("2x2"))) < mean(map(four_hops, runs.again("1x4"))),
             runs.wider("1x4") < runs.wider("2x2"),
             mean(hard_tuned.errors("2x3")) < mean(hard_tuned.errors("1x6")),
             losses("3x2-64") < losses("2x3-64") < losses("1x6-64"),
