@@ -1,8 +1,10 @@
-"""How well one ranking of models agrees with another."""
+"""How well one ranking of models agrees with another, by the mean errors of their seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import mean
+
+import numpy as np
 
 from rtx_core.benchmark.suite import BUDGETS
 from rtx_core.records import Record
@@ -12,18 +14,31 @@ from rtx_core.report.statistics import scipy
 from study.analysis.hops import wrong
 
 LEAST_MODELS, LEAST_SEEDS = 10, 3  # of which the order of one seed is compared with that of the others
+Errors = Mapping[str, Sequence[float]]  # of each model, by seed
 
 
-def correlation(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+def correlation(first: Errors, second: Errors) -> float:
     """Spearman's, over the models of both."""
     models = sorted(first.keys() & second.keys())
-    return float(scipy.stats.spearmanr([first[m] for m in models], [second[m] for m in models]).statistic)
+    return float(scipy.stats.spearmanr(*([mean(errors[m]) for m in models] for errors in (first, second))).statistic)
 
 
-def swapped(first: Mapping[str, float], second: Mapping[str, float]) -> list[tuple[str, str]]:
+def correlation_interval(first: Errors, second: Errors, draws: int = 1000) -> tuple[float, float]:
+    """95 % of the correlations if the seeds of each model are drawn again with replacement."""
+    random = np.random.default_rng(0)
+
+    def again(errors: Errors) -> Errors:
+        return {model: random.choice(values, len(values)).tolist() for model, values in errors.items()}
+
+    low, high = np.quantile([correlation(again(first), again(second)) for _ in range(draws)], (0.025, 0.975))
+    return float(low), float(high)
+
+
+def swapped(first: Errors, second: Errors) -> list[tuple[str, str]]:
     """The pairs of models whose order differs."""
-    pairs = combinations(sorted(first.keys() & second.keys()), 2)
-    return [(a, b) for a, b in pairs if (first[a] - first[b]) * (second[a] - second[b]) < 0]
+    before, after = ({model: mean(values) for model, values in errors.items()} for errors in (first, second))
+    pairs = combinations(sorted(before.keys() & after.keys()), 2)
+    return [(a, b) for a, b in pairs if (before[a] - before[b]) * (after[a] - after[b]) < 0]
 
 
 def by_seed(runs: Iterable[Record], hops: int) -> dict[int, tuple[int, float]]:
@@ -35,20 +50,11 @@ def by_seed(runs: Iterable[Record], hops: int) -> dict[int, tuple[int, float]]:
     errors = {model: by for model, by in errors.items() if len(by) >= LEAST_SEEDS}
     agreement = {}
     for seed in sorted({seed for by in errors.values() for seed in by}):
-        alone = {model: by[seed] for model, by in errors.items() if seed in by}
-        others = {model: mean(error for s, error in by.items() if s != seed) for model, by in errors.items()}
+        alone = {model: [by[seed]] for model, by in errors.items() if seed in by}
+        others = {model: [error for s, error in by.items() if s != seed] for model, by in errors.items()}
         if len(alone) >= LEAST_MODELS:
             agreement[seed] = len(alone), correlation(alone, others)
     return agreement
-
-
-def quick_and_standard(
-    quick: Iterable[Record], standard: Iterable[Record]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The errors of the first seed of quick runs, and the mean errors of the standard budget at each model's best rate,
-    of the models that have all seeds at all rates there."""
-    at_best = [run for runs in in_full(standard).values() for run in runs]
-    return mean_errors([run for run in quick if run["seed"] == 0]), mean_errors(at_best)
 
 
 def in_full(runs: Iterable[Record]) -> dict[str, list[Record]]:
@@ -58,9 +64,11 @@ def in_full(runs: Iterable[Record]) -> dict[str, list[Record]]:
     return {model: at_best_rate(tried) for model, tried in by_model(runs).items() if len(tried) == complete}
 
 
-def mean_errors(runs: Sequence[Record]) -> dict[str, float]:
-    """The mean share of wrong answers of each model."""
-    return {
-        model: mean(1 - run["test"]["accuracy"] for run in runs if run["model"] == model)
-        for model in dict.fromkeys(run["model"] for run in runs)
-    }
+def errors_at_best_rates(runs: Iterable[Record]) -> Errors:
+    """Of the models that are run in full at the standard budget."""
+    return errors([run for tried in in_full(runs).values() for run in tried])
+
+
+def errors(runs: Iterable[Record]) -> Errors:
+    """The shares of wrong answers of each model, by seed."""
+    return {model: [1 - run["test"]["accuracy"] for run in tried] for model, tried in by_model(runs).items()}

@@ -5,9 +5,19 @@ from statistics import mean, median
 from rtx_core.benchmark import card, suite
 from rtx_core.records import Record
 from rtx_core.report import number
+from rtx_core.report.evidence import by_model
 from rtx_core.report.quantities import Quantities, words
 from study.analysis import full_bench
-from study.analysis.ranking import by_seed, correlation, mean_errors, quick_and_standard, swapped
+from study.analysis.hops import wrong
+from study.analysis.ranking import (
+    Errors,
+    by_seed,
+    correlation,
+    correlation_interval,
+    errors,
+    errors_at_best_rates,
+    swapped,
+)
 
 HOPS = 4
 LOOPS = ("1x4", "2x2", "1x6-random")  # of the ladder
@@ -15,9 +25,16 @@ QUICK = tuple(f"{suite.PREFIX}{task}-quick" for task in suite.BUDGETS["quick"].t
 SMALL = ("Universal", "TRM", "Hyper", "LSTM")  # recurrences of others (`study/recurrences`) of about one layer
 
 
-def quantities(pointers: list[Record], quick: list[Record], facts: list[Record], standard: list[Record]) -> Quantities:
+def quantities(
+    pointers: list[Record],
+    quick: list[Record],
+    facts: list[Record],
+    standard: list[Record],
+    tuned: list[Record],
+    longer: list[Record],
+) -> Quantities:
     """Of runs on four hops with several seeds, runs at the quick budget, runs on facts with more exposures, and those
-    at the standard budget."""
+    at the standard budget; and of runs on four hops, each model at its best rate, and after four times the training."""
 
     s3 = [run for run in standard if run["experiment"] == f"{suite.PREFIX}s3"]
 
@@ -30,9 +47,13 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
     def stored(model: str) -> float:
         return mean(map(suite.kilobits, of("facts", model)))
 
-    def quick_facts() -> dict[str, float]:
-        """The error on facts of the ladder."""
-        return {model: missed("facts", model) for model in suite.LADDER if of("facts", model)}
+    def quick_facts() -> Errors:
+        """Of the ladder."""
+        return {
+            model: [suite.error("facts", run)[0] for run in of("facts", model)]
+            for model in suite.LADDER
+            if of("facts", model)
+        }
 
     def agreement() -> list[float]:
         return [value for _, value in by_seed(pointers, HOPS).values()]
@@ -40,16 +61,23 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
     def models() -> list[int]:
         return [count for count, _ in by_seed(pointers, HOPS).values()]
 
-    def products() -> tuple[dict[str, float], dict[str, float]]:
-        """The errors on S3 at the quick and at the standard budget."""
-        return quick_and_standard([run for run in quick if run["experiment"] == f"{suite.PREFIX}s3"], s3)
+    def products() -> tuple[Errors, Errors]:
+        """The errors on S3 of the first seed at the quick budget, and at the standard budget."""
+        first = [run for run in quick if run["experiment"] == f"{suite.PREFIX}s3" and run["seed"] == 0]
+        return errors(first), errors_at_best_rates(s3)
+
+    def standard_and_longer() -> tuple[Errors, Errors]:
+        """The errors at four hops."""
+        return tuple(
+            {model: [wrong(run, HOPS) for run in tried] for model, tried in by_model(runs).items()}
+            for runs in (tuned, longer)
+        )
 
     def universal(task: str, role: str) -> str:
         """The verdict on it beside a stack, at the standard budget."""
         return full_bench.judged("Universal", standard)[task, role][2].verdict
 
-    def longer() -> dict[str, float]:
-        return mean_errors(facts)
+    compared = {"s3": products, "facts": lambda: (quick_facts(), errors(facts)), "longer": standard_and_longer}
 
     numbers = {
         **{
@@ -63,10 +91,16 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
         "agreement": lambda: number(median(agreement()), ".2f"),
         "agreement_least": lambda: number(min(agreement()), ".2f"),
         "agreement_most": lambda: number(max(agreement()), ".2f"),
-        "fact_models": lambda: words(len(quick_facts().keys() & longer().keys())),
-        "facts_agreement": lambda: number(correlation(quick_facts(), longer()), ".2f"),
-        "s3_models": lambda: words(len(products()[0].keys() & products()[1].keys())),
-        "s3_agreement": lambda: number(correlation(*products()), ".2f"),
+        **{
+            f"{key}_models": lambda of=of: words(len(set.intersection(*(set(scores) for scores in of()))))
+            for key, of in compared.items()
+        },
+        **{f"{key}_agreement": lambda of=of: number(correlation(*of()), ".2f") for key, of in compared.items()},
+        **{
+            f"{key}_agreement_{end}": lambda of=of, place=place: number(correlation_interval(*of())[place], ".2f")
+            for key, of in compared.items()
+            for place, end in enumerate(("low", "high"))
+        },
         "exposures": lambda: str(facts[0]["config"]["train"]["epochs"]),
     }
     checks = {
@@ -86,15 +120,15 @@ def quantities(pointers: list[Record], quick: list[Record], facts: list[Record],
         "agreement": lambda: [median(agreement()) > 0.75, min(agreement()) < 0.85],
         "s3_agreement": lambda: [
             0.5 < correlation(*products()) < 0.8,
-            all(min(errors.values()) == errors["LSTM"] for errors in products()),
+            all(min(map(mean, scores.values())) == mean(scores["LSTM"]) for scores in products()),
             max(products()[0][loop] for loop in LOOPS) < min(products()[0][stack] for stack in suite.STACKS),
-            products()[1]["4x1"] < min(products()[1][loop] for loop in LOOPS),
+            mean(products()[1]["4x1"]) < min(mean(products()[1][loop]) for loop in LOOPS),
         ],
         "facts_agreement": lambda: [
-            correlation(quick_facts(), longer()) > 0.7,
-            swapped(quick_facts(), longer()) == [("1x1", "1x4"), ("2x1", "2x2")]
-            and quick_facts()["1x1"] < quick_facts()["1x4"]
-            and quick_facts()["2x1"] < quick_facts()["2x2"],
+            correlation(*compared["facts"]()) > 0.7,
+            swapped(*compared["facts"]()) == [("1x1", "1x4"), ("2x1", "2x2")]
+            and mean(quick_facts()["1x1"]) < mean(quick_facts()["1x4"])
+            and mean(quick_facts()["2x1"]) < mean(quick_facts()["2x2"]),
         ],
     }
     return Quantities(numbers, checks)
