@@ -1,6 +1,6 @@
 """The bench's standard budget of a recurrence, beside the two stacks that the bench makes for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import pandas as pd
@@ -44,12 +44,14 @@ def judged(name: str, runs: Iterable[Record]) -> dict[tuple[str, str], tuple[lis
     return {key: (first.errors, second.errors, by_pair[key]) for key, (first, second, _) in pairs.items()}
 
 
-def table(name: str, runs: Iterable[Record]) -> pd.DataFrame:
-    """A row a task: the mean scores of the recurrence and of its stacks, with the verdicts on the recurrence."""
-    rows: dict[str, dict[str, str]] = {}
-    for (task, role), (scores, control, verdict) in judged(name, runs).items():
-        unit = unit_of(task)
-        row = rows.setdefault(task, {"Task": task, name: score(sum(scores) / len(scores), unit)})
-        row[f"Stack {role}"] = score(sum(control) / len(control), unit)
-        row[f"{name} beside the stack {role}"] = verdict.verdict
+def table(names: Iterable[str], runs: Sequence[Record]) -> pd.DataFrame:
+    """A row for each recurrence and task: the mean scores of it and of its stacks, with the verdicts on it."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for name in names:
+        for (task, role), (scores, control, verdict) in judged(name, runs).items():
+            unit = unit_of(task)
+            own = {"Recurrence": name, "Task": task, "Score": score(sum(scores) / len(scores), unit)}
+            row = rows.setdefault((name, task), own)
+            row[f"Stack {role}"] = score(sum(control) / len(control), unit)
+            row[f"The recurrence is, beside the stack {role}"] = verdict.verdict
     return pd.DataFrame(list(rows.values()))
