@@ -57,18 +57,18 @@ def by_seed(runs: Iterable[Record], hops: int) -> dict[int, tuple[int, float]]:
     return agreement
 
 
-def in_full(runs: Iterable[Record]) -> dict[str, list[Record]]:
+def in_full(runs: Sequence[Record]) -> dict[str, list[Record]]:
     """Of one task: of each model that has all seeds at all rates of the standard budget, the runs at its best rate."""
     budget = BUDGETS["standard"]
     complete = len(budget.seeds) * len(budget.rates)
     return {model: at_best_rate(tried) for model, tried in by_model(runs).items() if len(tried) == complete}
 
 
-def errors_at_best_rates(runs: Iterable[Record]) -> Errors:
+def errors_at_best_rates(runs: Sequence[Record]) -> Errors:
     """Of the models that are run in full at the standard budget."""
     return errors([run for tried in in_full(runs).values() for run in tried])
 
 
-def errors(runs: Iterable[Record]) -> Errors:
+def errors(runs: Sequence[Record]) -> Errors:
     """The shares of wrong answers of each model, by seed."""
     return {model: [1 - run["test"]["accuracy"] for run in tried] for model, tried in by_model(runs).items()}

@@ -68,10 +68,11 @@ def quantities(
 
     def standard_and_longer() -> tuple[Errors, Errors]:
         """The errors at four hops."""
-        return tuple(
-            {model: [wrong(run, HOPS) for run in tried] for model, tried in by_model(runs).items()}
-            for runs in (tuned, longer)
-        )
+
+        def of(runs: list[Record]) -> Errors:
+            return {model: [wrong(run, HOPS) for run in tried] for model, tried in by_model(runs).items()}
+
+        return of(tuned), of(longer)
 
     def universal(task: str, role: str) -> str:
         """The verdict on it beside a stack, at the standard budget."""
@@ -121,7 +122,7 @@ def quantities(
         "s3_agreement": lambda: [
             0.5 < correlation(*products()) < 0.8,
             all(min(map(mean, scores.values())) == mean(scores["LSTM"]) for scores in products()),
-            max(products()[0][loop] for loop in LOOPS) < min(products()[0][stack] for stack in suite.STACKS),
+            max(mean(products()[0][m]) for m in LOOPS) < min(mean(products()[0][m]) for m in suite.STACKS),
             mean(products()[1]["4x1"]) < min(mean(products()[1][loop]) for loop in LOOPS),
         ],
         "facts_agreement": lambda: [

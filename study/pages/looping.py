@@ -1,5 +1,7 @@
 """When looping helps: following pointers for four and eight hops."""
 
+from collections.abc import Callable
+from functools import partial
 from statistics import mean, median
 
 import numpy as np
@@ -58,7 +60,9 @@ def quantities(
         """Of one layer run twice to two layers, at width 256."""
         return unpaired_odds(runs.wider_runs("1x2"), runs.wider_runs("2x1"), HOPS)
 
-    compared_models = {name: lambda model=model: runs.again(model) for name, model in MODELS.items()}
+    compared_models: dict[str, Callable[[], list[Record]]] = {
+        name: partial(runs.again, model) for name, model in MODELS.items()
+    }
     compared_models["equal"] = runs.again_at_equal_work  # the narrow stack, for as many multiply-adds as the loop
 
     def own(name: str) -> list[float]:
