@@ -100,6 +100,7 @@ def quantities(
         **{
             f"{key}_agreement_{end}": lambda of=of, place=place: number(correlation_interval(*of())[place], ".2f")
             for key, of in compared.items()
+            if key != "facts"
             for place, end in enumerate(("low", "high"))
         },
         "exposures": lambda: str(facts[0]["config"]["train"]["epochs"]),

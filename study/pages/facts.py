@@ -95,7 +95,6 @@ def quantities(
         "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),
         "long_four_passes_add": lambda: number(100 * (repeated.gain("1x4", "1x1") - 1), ".0f"),
         "long_second_layer_adds": lambda: number(100 * (repeated.gain("2x1", "1x1") - 1), ".0f"),
-        "long_second_pass_adds": lambda: number(100 * (repeated.gain("2x2", "2x1") - 1), ".0f"),
         "long_two_layers_hold": lambda: number(repeated.bits("2x1") / (repeated.whole * repeated.facts), ".0%"),
         "bits_of_a_fact": lambda: number(repeated.whole, ".0f"),
         **{

@@ -60,7 +60,6 @@ def quantities(
             for step in (2, 3, 4)
             for hops in (1, 2)
         },
-        "ahead_64_most": lambda: percent(max(max(ahead(64, step, 2)) for step in (2, 3, 4))),
         "wide_steps": lambda: listing(map(str, solved_by_pass(wider_loops[0]))),
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),

@@ -55,12 +55,10 @@ def quantities(
         # Passes drawn at random in training can be chosen afterwards
         "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
-        "random_steps": lambda: number(steps(draws, "1x6-random"), ","),
         "short_steps": lambda: number(steps(khop, "1x6-random"), ","),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
-        "fixed_run_on_least": lambda: number(min(long.errors("1x4", HOPS, 8)), ".0%"),
         "six_most": lambda: number(max(long.errors("1x6", HOPS)), ".3%"),
         "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
         "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
@@ -91,10 +89,6 @@ def quantities(
             max(long.errors("1x6", HOPS)) < 0.001,
             min(long.errors("1x6", HOPS, 4)) > 0.4,
             sorted(long.errors("1x6", HOPS, 12))[1] < 0.03,
-        ],
-        "fixed_run_on_least": lambda: [
-            min(long.errors("1x4", HOPS, 3)) > 0.45,
-            min(long.errors("1x4", HOPS, 8)) > 0.03,
         ],
         "fixed_most": lambda: [
             max(long.errors("1x4", HOPS, 5)) < 0.02,

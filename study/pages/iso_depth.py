@@ -118,9 +118,8 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             if (key, model) != ("new", "2x3")
         },
         **{
-            f"{key}_{loop}_p": lambda of=of, loop=loop, once=once: p_value(compared(of(once), of(loop))[3])
+            f"{key}_1x2_p": lambda of=of: p_value(compared(of("1x1"), of("1x2"))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
-            for loop, once in (("1x2", "1x1"), ("3x2", "3x1"))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
@@ -177,7 +176,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "injected_seeds": lambda: seeds(len(runs.injected_loops())),
         **{
             f"injected_{key}": lambda place=place, form=form: number(injected_gain()[place], form)
-            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f"), ("p", ".2g")))
+            for place, (key, form) in enumerate((("gain", ".3f"), ("low", ".3f"), ("high", ".3f")))
         },
         "muon_p": lambda: number(unpaired(muon_losses("3x2-64"), muon_losses("3x1-64"))[3], ".2f"),
         "rated_seeds": lambda: seeds(len(best().by_seed("3x2-64"))),

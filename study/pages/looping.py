@@ -101,27 +101,35 @@ def quantities(
     def steps(run: Record) -> str:
         return number(run["config"]["train"]["steps"], ",")
 
-    against = {name: ("2x2", name) for name in ("4x1", "narrow", "equal")} | {"narrowest": ("1x4", "narrowest")}
+    against = ("4x1", "narrow", "equal", "narrowest")  # of 2x2, the last of 1x4
+
+    def odds_against(name: str):
+        return odds("1x4" if name == "narrowest" else "2x2", name)
+
     numbers = {
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
-        "higher_rate": lambda: f"{1000 * learning_rate(upper.of('2x3')[0]):g}e-3",
         "share": lambda: number(100 * pass_share(lambda model: mean(own(model))), ".0f"),
         "rates": lambda: words(len({learning_rate(run) for run in rated if run["model"] == "2x2"})),
         "new_seeds": lambda: words(len(own("2x2"))),
         "good_stacks": lambda: words(sum(error < 0.01 for error in own("4x1"))),
         **{
             f"{key}_{name}": lambda name=name, measure=measure: number(measure(own(name)), ".1%")
-            for name in compared_models
-            for key, measure in {"mean": mean, "median": median, "worst": max, "best": min}.items()
+            for key, measure, names in (
+                ("mean", mean, compared_models),
+                ("median", median, ("2x2", *against[:3])),
+                ("worst", max, ("2x2", "1x4", *against)),
+                ("best", min, ("2x1", "narrow", "equal", "narrowest")),
+            )
+            for name in names
         },
-        **{f"bad_{name}": lambda name=name: str(bad(name)) for name in compared_models},
+        **{f"bad_{name}": lambda name=name: str(bad(name)) for name in ("2x2", *against[:3])},
         **{
-            f"{end}_{name}": lambda pair=pair, place=place: number(odds(*pair).odds[place], ".2f")
-            for name, pair in against.items()
+            f"{end}_{name}": lambda name=name, place=place: number(odds_against(name).odds[place], ".2f")
+            for name in against
             for place, end in enumerate(("odds", "low", "high"))
         },
-        **{f"p_{name}": lambda pair=pair: p_value(odds(*pair).p) for name, pair in against.items()},
+        **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in against[:3]},
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
@@ -151,9 +159,7 @@ def quantities(
         "better_narrow": lambda: words(narrow_at_lower_rate().lower),
         "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
-        "published_stacks": lambda: seeds(len(wide.of("4x1"))),
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
-        "published_stack_solves": lambda: str(wide.solved("4x1")),
         # Longer training and wider layers: mean errors at four hops
         **{
             f"longer_{model}": lambda model=model: number(long_runs.error(model, HOPS), ".2%")
@@ -164,7 +170,6 @@ def quantities(
             for model in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")
         },
         "longer_narrow": lambda: number(long_runs.error(NARROW, HOPS), ".2%"),
-        "longer_steps": lambda: steps(long_runs.records_for("2x1")[0]),
         "usual_steps": lambda: steps(runs.again("2x2")[0]),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
