@@ -122,6 +122,15 @@ class Folders:
         picked = self.picked("facts-facts49152-epochs240", OWN, 0.001, 0.004)
         return Facts([run for model in picked.models for run in picked.new(model)], "facts, 240 exposures")
 
+    def long_facts(self, model: str) -> list[Record]:
+        """Facts shown 240 times, at 2e-3, on the seeds that did not pick this rate."""
+        runs = Runs(self.records("facts-facts49152-epochs240"), "facts, 240 exposures").of(model)
+        return [run for run in runs if run["seed"] != PICKING]
+
+    def long_hops(self, model: str) -> list[Record]:
+        """k-hop after 12,000 steps, at 2e-3."""
+        return Runs(self.records("khop-steps12000"), "k-hop, 12,000 steps").of(model)
+
     def facts(self, rate: float = OWN) -> Facts:
         return Facts(self.at_rates("facts-facts49152", rate)[0].records)
 

@@ -2,8 +2,11 @@
 
 from statistics import mean
 
+from study.analysis.facts import stored_bits
+from study.analysis.hops import wrong
 from study.analysis.records import pass_share
-from study.verdicts.runs import RUNS, Conditions
+from study.second_pass import ASKED
+from study.verdicts.runs import RUNS, Conditions, planned
 
 
 def facts() -> Conditions:
@@ -47,6 +50,16 @@ def facts_wider() -> Conditions:
     one, loop, two, twice = (mean(RUNS.wide_facts(model)) for model in ("1x1", "1x4", "2x1", "2x2"))
     holds = loop <= 1.3 * one and twice <= 1.2 * two and two >= 1.4 * one
     return holds, loop >= two or two < 1.2 * one
+
+
+def longer_second_pass() -> Conditions:
+    followed = {model: [wrong(run, 4) for run in RUNS.long_hops(model) if run["seed"] < 5] for model in ASKED}
+    planned(min(followed.values(), key=len), 5)
+    first = {model: [run for run in RUNS.long_facts(model) if run["seed"] < 2] for model in ASKED}
+    planned(min(first.values(), key=len), 2)
+    hops = pass_share(lambda model: mean(followed[model]))
+    facts = pass_share(lambda model: mean(map(stored_bits, first[model])))
+    return 0.55 <= hops <= 1 and 0.05 <= facts <= 0.25, hops < 0.4 or facts > 0.4
 
 
 def facts_wider_second_pass() -> Conditions:
