@@ -15,6 +15,7 @@ _NANOGPT = _NANOGPT.replace(schedule="cosine", beta2=0.99, weight_decay=0.1, dec
 _NANOGPT = _NANOGPT.replace(stop_patience=0, stop_min_delta=0.0)
 _SMALLER = _NANOGPT.replace(steps=3000, batch_size=32)
 _HOPS = _SMALLER.replace(learning_rate=2e-3, warmup_steps=200, beta2=0.98, weight_decay=0.01)
+_FACTS = _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0)
 # Steps, batch and tokens are the study's (204.8 M); what it leaves open is llama2.c's default.
 _STORIES = _NANOGPT.replace(steps=25_000, batch_size=32, learning_rate=5e-4, min_learning_rate=0.0, warmup_steps=1000)
 _STORIES = _STORIES.replace(beta2=0.95, eval_every=1000, precision="bf16")
@@ -209,12 +210,19 @@ EXPERIMENTS: dict[str, Experiment] = {
         default_models=("4x1", "1x4"),
         budgets={"reduced": {"steps": 10_000, "learning_rate": 5e-4, "eval_every": 500}, "full": {}},
     ),
-    "facts": _light(  # to be learned by heart: 60 exposures of each
+    "facts": _light(  # to be memorized: 60 exposures of each
         FactData(),
-        _HOPS.replace(steps=0, epochs=60, batch_size=1024, weight_decay=0.0, eval_every=0),
+        _FACTS,
         models=_LAYERS_PASSES | _NARROW | _WIDE,
         default_models=("1x1", "1x4", "2x1", "2x2", "4x1", "4x1-w32"),
         seeds=(0, 1, 2),
+    ),
+    "facts-again": _light(  # on seeds that nothing was chosen by
+        FactData(facts=49_152),
+        _FACTS,
+        models=_LAYERS_PASSES,
+        default_models=("1x1", "1x2", "2x1"),
+        seeds=tuple(range(10, 15)),
     ),
     "state-tracking": _light(
         GroupData(group="S3"),

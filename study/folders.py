@@ -19,7 +19,7 @@ from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
 from study.analysis.records import mean_loss
 from study.experiments import ONE_SEED
-from study.plan import AGAIN_RATES, INJECTED, LADDER, TENTH, TUNED, TUNING, WIDER_RATES
+from study.plan import AGAIN_RATES, FACTS_AGAIN_RATES, INJECTED, LADDER, TENTH, TUNED, TUNING, WIDER_RATES
 
 OWN = 0  # stands for an experiment's own learning rate
 HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
@@ -92,9 +92,15 @@ class Folders:
 
     def again(self, model: str) -> list[Record]:
         """k-hop on twenty new seeds, at the rate that seeds 0 to 2 picked."""
-        rate = AGAIN_RATES[model]
-        default_rate = configure("khop-again", model).train.learning_rate
-        return self.at_rates("khop-again", OWN if rate == default_rate else rate)[0].of(model)
+        return self.on_new_seeds("khop-again", model, AGAIN_RATES[model])
+
+    def facts_again(self, model: str) -> list[Record]:
+        """Facts on five new seeds, at the rate that seeds 0 to 2 picked."""
+        return self.on_new_seeds("facts-again", model, FACTS_AGAIN_RATES[model])
+
+    def on_new_seeds(self, experiment: str, model: str, rate: float) -> list[Record]:
+        own_rate = configure(experiment, model).train.learning_rate
+        return self.at_rates(experiment, OWN if rate == own_rate else rate)[0].of(model)
 
     def again_at_equal_work(self) -> list[Record]:
         """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""

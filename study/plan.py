@@ -140,6 +140,10 @@ AGAIN_RATES = {
     "1x4": 4e-3,
     "4x1-w32": 8e-3,
 }  # the best on khop, seeds 0 to 2
+FACTS_AGAIN_RATES = {"1x1": 4e-3, "1x2": 2e-3, "2x1": 2e-3}  # at which each stores most bits, seeds 0 to 2
+FACTS_AGAIN = tuple(
+    Study("facts-again", {"learning_rate": rate}, models=(model,)) for model, rate in FACTS_AGAIN_RATES.items()
+)
 TWENTY = (  # new seeds of each; the narrow stack once more, for as many multiply-adds as 2x2
     Study("khop-again", {"steps": 6400}, models=("4x1-w44",)),
     *(Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()),
@@ -249,6 +253,7 @@ PLAN = (
     *WIDE_POINTERS,
     *WIDE_TEXT,
     *WIDE_FACTS,
+    *FACTS_AGAIN,
     Study("khop-published", {"budget": "full"}, reduced=({"budget": "reduced"},)),
     *(
         Study("sst2", part, extra_seeds)

@@ -57,18 +57,19 @@ class Prediction:
         return f"What did not hold: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
 
+FAILED = BROKEN, PARTLY  # the worst first
+
+
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """Where a page's predictions stand, with the one that failed most and what one learns from it."""
+    """Where a page's predictions stand, with the one that failed most and what happened instead."""
     rows = list(predictions)
     count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
-    lead = f"Before these runs we wrote down {count} ([](predictions.ipynb))."
-    for verdict, word in ((BROKEN, "contradicted"), (PARTLY, "kept only in part")):
-        if failed := [row for row in rows if row.verdict == verdict]:
-            one = next((row for row in failed if row.lesson), failed[0])
-            count = "One was" if len(failed) == 1 else f"{number_words(len(failed)).capitalize()} were"
-            which = "" if len(failed) == 1 else ", among them"
-            return markdown(f"{lead} {count} {word}{which}: *{one.row['short']}* {one.lesson}")
-    return markdown(f"{lead} {'All were kept.' if all(row.verdict == KEPT for row in rows) else ''}".strip())
+    lead = f"Before these runs we wrote down {count}: {verdict_counts(rows)} ([](predictions.ipynb))."
+    failed = sorted(
+        (row for row in rows if row.verdict in FAILED and row.lesson), key=lambda row: FAILED.index(row.verdict)
+    )
+    example = f" For example, we had written: “{failed[0].row['short']}” {failed[0].lesson}" if failed else ""
+    return markdown(lead + example)
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:

@@ -1,15 +1,17 @@
 """The book's question, asked of one layer: what a second pass gains, as a share of what a second layer gains."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean
 
 from rtx_core.reads import remembered
 from rtx_core.records import Record
-from rtx_core.report.statistics import unpaired
+from rtx_core.report import number
+from rtx_core.report.statistics import ENOUGH_SEEDS, unpaired
 from study.analysis.facts import stored_bits
 from study.analysis.hops import wrong
-from study.analysis.records import pass_share, test_loss
+from study.analysis.records import pass_share, share_interval, test_loss
 from study.folders import Folders
 
 ASKED = ("1x1", "1x2", "2x1")  # a layer, a second pass of it, a second layer
@@ -52,13 +54,28 @@ class Question:
         return [100 * pass_share(lambda model, seed=seed: self.scores[model][seed]) for seed in sorted(seeds)]
 
     @property
+    def seeds(self) -> str:
+        """How many each model has."""
+        counts = sorted({len(by_seed) for by_seed in self.scores.values()})
+        return " to ".join(map(str, counts[:: max(1, len(counts) - 1)]))
+
+    @property
+    def interval(self) -> str:
+        """Of 95 % of the share, in per cent; of few seeds what each of them says."""
+        if min(map(len, self.scores.values())) < ENOUGH_SEEDS:
+            return " and ".join(number(share, ".0f") for share in sorted(self.shares)) + " by seed"
+        ends = share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
+        return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
+
+    @property
     def p(self) -> float:
         """By Welch's test, of the layer run twice against the layer run once."""
         return unpaired(*(list(self.scores[model].values()) for model in ("1x2", "1x1")))[3]
 
 
 def questions(runs: Folders) -> dict[str, Question]:
-    """Of three tasks, each at two widths and at the best learning rate of each model."""
+    """Of three tasks, each at two widths and at the best learning rate of each model, and of two that were trained for
+    four times as long, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
         "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
@@ -67,4 +84,6 @@ def questions(runs: Folders) -> dict[str, Question]:
         "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),
         "bits": Question(facts, 64, runs.facts_at_own_rate, bits, ".1f"),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
+        "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".0%"),
+        "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),
     }

@@ -63,6 +63,8 @@ def quantities(
             for name, model in zip(("once", "twice", "two"), ASKED)
         },
         **{f"{key}_share": lambda one=one: number(100 * one.share(), ".0f") for key, one in asked.items()},
+        **{f"{key}_interval": lambda one=one: one.interval for key, one in asked.items()},
+        **{f"{key}_seeds": lambda one=one: one.seeds for key, one in asked.items()},
         "head": head_in_the_second_pass,
         "factors": lambda: str(min(runs.hops("state-tracking-curriculum").factors("1x64"))),
         "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),

@@ -52,7 +52,13 @@ def facts_wider() -> Conditions:
     return holds, loop >= two or two < 1.2 * one
 
 
-def longer_second_pass() -> Conditions:
+def facts_again() -> Conditions:
+    planned(RUNS.facts_again("1x2"), 5)
+    share = pass_share(lambda model: mean(map(stored_bits, RUNS.facts_again(model))))
+    return -0.05 <= share <= 0.25, share > 0.4
+
+
+def facts_longer_second_pass() -> Conditions:
     followed = {model: [wrong(run, 4) for run in RUNS.long_hops(model) if run["seed"] < 5] for model in ASKED}
     planned(min(followed.values(), key=len), 5)
     first = {model: [run for run in RUNS.long_facts(model) if run["seed"] < 2] for model in ASKED}
