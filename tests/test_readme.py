@@ -23,6 +23,7 @@ from rtx_core.experiments.configure import configure
 from rtx_core.experiments.measure import MeasuredRuns
 from rtx_core.paths import REPOSITORY
 from study import MEASUREMENTS, paper
+from study.analysis.facts import stored_bits
 from study.analysis.hops import wrong
 from study.analysis.records import pass_share
 from study.experiments import EXPERIMENTS
@@ -114,7 +115,7 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
     quoted = [
         share(lambda model: [wrong(run, 4) for run in runs.again(model)]),
         share(lambda model: [wrong(run, 4) for run in runs.wider_runs(model)]),
-        share(runs.tuned_facts),
+        share(lambda model: [stored_bits(run) for run in runs.facts_again(model)]),
         share(runs.wide_facts),
         share(lambda model: [run["test"]["loss"] for run in runs.text_again(f"{model}-64")]),
         share(lambda model: [run["test"]["loss"] for run in runs.wide_text(model)]),

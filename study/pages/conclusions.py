@@ -55,7 +55,7 @@ def quantities(
         return int((outcomes() == outcome).sum())
 
     numbers = {
-        "hops_share": lambda: number(100 * asked["hops"].share(), ".0f"),
+        **{f"{key}_share": lambda key=key: number(100 * asked[key].share(), ".0f") for key in ("hops", "bits")},
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),

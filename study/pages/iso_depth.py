@@ -15,6 +15,11 @@ from study.analysis.records import gap_closed, mean_loss, pass_share, test_loss
 from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
 
+
+def p_in_words(p: float) -> str:
+    return f"p {'' if p < 0.001 else '= '}{p_value(p)}"
+
+
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 MUON = ("3x1-64", "3x2-64", "6x1-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
@@ -118,7 +123,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             if (key, model) != ("new", "2x3")
         },
         **{
-            f"{key}_1x2_p": lambda of=of: p_value(compared(of("1x1"), of("1x2"))[3])
+            f"{key}_1x2_p": lambda of=of: p_in_words(compared(of("1x1"), of("1x2"))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),

@@ -163,7 +163,7 @@ def quantities(
         # Longer training and wider layers: mean errors at four hops
         **{
             f"longer_{model}": lambda model=model: number(long_runs.error(model, HOPS), ".2%")
-            for model in ("2x1", "3x1", "4x1", "2x2", "1x4")
+            for model in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")
         },
         **{
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
