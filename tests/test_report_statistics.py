@@ -1,5 +1,7 @@
 """Statistics: intervals and comparisons as in textbooks; how often intervals hold; the badge; the worth of a pass."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from rtx_core.report.rates import AtOwnRates, at_best_rate, best_rate, validatio
 from rtx_core.report.statistics import Difference, common, difference, mean_interval
 from rtx_core.report.values import Runs, Unmeasured
 from study.analysis.phi import LoopedLosses, equal_size, mean_phi, phi, pooled_phi
+from study.analysis.records import share_interval
 from study.analysis.sessions import graph_runs, largest_session
 
 NEWCOMBE_1998 = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (29, 29, 0.8830, 1)]
@@ -329,3 +332,16 @@ def test_seeds_that_pick_a_rate_are_not_reported():
         AtOwnRates(Runs([*runs, rated(1e-3, 0.1, model="2x2")], "k-hop"), Runs(runs, "k-hop"), picked_on=[3]).new("2x2")
     with pytest.raises(Unmeasured, match="did not pick"):
         AtOwnRates(Runs(runs[:1], "k-hop"), picked_on=[3]).new("1x4")
+
+
+def test_the_interval_of_a_share_covers_it_as_often_as_it_says():
+    random, true = np.random.default_rng(0), 0.7
+    covered = 0
+    for _ in range(400):
+        once, twice, two = (random.normal(mean, sd, 6) for mean, sd in ((10, 1), (10 - 5 * true, 2), (5, 0.5)))
+        low, high = share_interval(once, twice, two)
+        covered += low <= true <= high
+    assert 0.92 < covered / 400 < 0.98
+    assert share_interval([5, 6, 7], [4, 5, 6], [5, 6, 7.1]) == (-math.inf, math.inf)  # no layer's gain to share
+    narrow, wide = (share_interval([9, 9 + e, 9 - e], [6, 6 + e, 6 - e], [5, 5 + e, 5 - e]) for e in (0.01, 0.1))
+    assert wide[0] < narrow[0] < 0.75 < narrow[1] < wide[1]
