@@ -106,6 +106,7 @@ FACTS_SEEDS = tuple(
     Study("facts", SATURATED | {"learning_rate": rate}, (0, 1, 2), (model,)) for model, rate in SATURATED_RATES.items()
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("1x1", "1x2", "2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
+LONG_PASS = (Study("facts", SATURATED, (0, 1), ("1x2",)),)
 EQUAL_WORK = tuple(  # 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2; seeds 0 to 2 pick the rate
     Study("khop", {"steps": 6400, "learning_rate": rate}, range(8), ("4x1-w44",)) for rate in (2e-3, 4e-3)
 )
@@ -183,7 +184,7 @@ PLAN = (
     *(Study(name) for name in ("state-tracking-scan", "state-tracking-curriculum", "khop-hard", "iso-depth")),
     Study("state-tracking-scan", {"group": "A5", "steps": 6000}),
     Study("facts", {"epochs": 240}, (0, 1)),
-    Study("facts", SATURATED, (0, 1), ("1x2",)),
+    *LONG_PASS,
     Study("khop", {"learning_rate": 8e-3}, range(3, 8), ("4x1-w44",)),  # narrow stacks, bracketed
     Study("khop", {"learning_rate": 1.6e-2}, range(8), ("4x1-w32",)),
     *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1-wide",)) for rate in (2e-3, 4e-3)),

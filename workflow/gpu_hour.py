@@ -30,7 +30,18 @@ from rtx_core.experiments.configure import RunConfig
 from rtx_core.experiments.run import train_and_record
 from rtx_core.paths import build, home, write_atomically
 from rtx_core.study import declaration
-from study.plan import TWENTY, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_PASSES, Study, bench_in_full
+from study.plan import (
+    FACTS_AGAIN,
+    LONG_PASS,
+    LONGER,
+    TWENTY,
+    WIDE_FACTS,
+    WIDE_POINTERS,
+    WIDE_TEXT,
+    WIDER_PASSES,
+    Study,
+    bench_in_full,
+)
 
 POLL = 3  # seconds
 OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files
@@ -39,19 +50,18 @@ PART = 15 * 2**20  # bytes that one archive holds at most, unless one file is la
 
 
 def queue() -> Iterator[RunConfig]:
-    """By what they are worth, the models of a seed beside each other: text, pointers and facts at larger widths, twenty
-    seeds of four hops, two recurrences on the bench, then pointers over 98 letters."""
+    """By what they are worth, the models of a seed beside each other: text, pointers and facts at larger widths, on new
+    seeds and for longer; then two recurrences on the bench, and pointers over 98 letters."""
     graph = {"compile": "graph"} if torch.cuda.is_available() else {}
 
     def by_seed(studies: Iterable[Study]) -> list[RunConfig]:
         return sorted((run for study in studies for run in study.runs(True, graph)), key=lambda run: run.seed)
 
-    for studies in (WIDE_TEXT, WIDER_PASSES, TWENTY[:4], WIDE_FACTS[:2]):
+    for studies in (WIDE_TEXT, WIDER_PASSES, TWENTY, FACTS_AGAIN, LONGER, LONG_PASS, WIDE_FACTS):
         yield from by_seed(studies)
     for run in bench_in_full():  # classes of their own make constants on the CPU, which no graph captures
         yield replace(run, **({} if run.architecture in declaration("RECURRENCES") else graph))
-    for studies in (WIDE_FACTS[2:], TWENTY[4:], WIDE_POINTERS):
-        yield from by_seed(studies)
+    yield from by_seed(WIDE_POINTERS)
 
 
 def missing(configs: Iterable[RunConfig]) -> list[RunConfig]:
