@@ -179,8 +179,10 @@ def golden(
     new: Annotated[bool, "register today's code as new: older records are stale"],
 ) -> None:
     """tiny runs that tell whether the code gives the same numbers; --accept registers today's code"""
+    from rtx_core.benchmark.bench import register_declared
     from rtx_core.records.golden import main
 
+    register_declared()
     main(accept, new)
 
 

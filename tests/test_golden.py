@@ -9,10 +9,12 @@ from types import ModuleType
 import pytest
 
 from rtx_core import records
+from rtx_core.benchmark.bench import register_declared
 from rtx_core.errors import RtxError
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import fingerprint, golden
 
+register_declared()
 EXPECTED = fingerprint.golden_runs()
 OF_BF16 = {name for name, run in EXPECTED.items() if run["config"]["train"]["precision"] == "bf16"}
 # else the two paths draw different masks, or Muon makes much of the last bits
@@ -42,9 +44,12 @@ def study(monkeypatch):
 def test_every_way_that_a_record_took_has_a_golden_run_and_all_code_is_registered(study):
     assert golden.missing_runs(EXPECTED) == {}
     assert golden.unregistered() == []
-    assert {run["config"]["architecture"] for run in EXPECTED.values()} == {*golden.built_in_models()}
+    assert {run["config"]["architecture"] for run in EXPECTED.values()} == {
+        *golden.built_in_models(),
+        *golden.declared_models(),
+    }
     for record in records.records():
-        if record["config"]["architecture"] in golden.built_in_models():
+        if record["config"]["architecture"] in (*golden.built_in_models(), *golden.declared_models()):
             small = golden.shrink(record.task, record["config"])
             assert fingerprint.way(record.task, small) == fingerprint.way(record.task, record["config"])
     measurements = (m for kind in records.declaration("MEASUREMENTS") for m in records.measurements(kind))

@@ -321,8 +321,10 @@ def golden_runs() -> dict[str, dict]:
 
 
 @cache
-def since() -> dict[str, str]:
-    return {way(run["task"], run["config"]): run["since"] for run in golden_runs().values()}
+def since(architecture: str) -> dict[str, str]:
+    """Of the golden runs of a model, by the way that each goes: the first code that it ran on."""
+    runs = (run for run in golden_runs().values() if run["config"]["architecture"] == architecture)
+    return {way(run["task"], run["config"]): run["since"] for run in runs}
 
 
 def code_of(architecture: str, task: str) -> str:
@@ -337,7 +339,7 @@ def run_is_current(hashes: Iterable[str], task: str, config: Mapping) -> bool:
         run_hash(config["architecture"], task),
         registered()["codes"].get(code_of(config["architecture"], task), []),
     )
-    begin = since().get(way(task, config))
+    begin = since(config["architecture"]).get(way(task, config))
     start = codes.index(begin) if begin in codes else len(codes)
     return set(hashes) <= {today, *(codes[start:] if today in codes[-1:] else ())}
 

@@ -106,19 +106,31 @@ def shrink(task: str, config: Mapping) -> dict:
     return {"architecture": config["architecture"], **parts}
 
 
+def declared_models() -> list[str]:
+    """The study's recurrences, as far as they are registered (`benchmark.bench.register_declared`)."""
+    return [name for name in declaration("RECURRENCES") if name in registry.MODELS]
+
+
 def _belongs_to_study(record: records.Record) -> bool:
     return record.path.is_relative_to(records.folder())
+
+
+def _is_covered(record: records.Record) -> bool:
+    """Whether a golden run goes the way of a record: of the study's runs of built-in models, and of all runs of its
+    recurrences with their own settings, which the bench records elsewhere."""
+    architecture = record["config"]["architecture"]
+    if architecture in declared_models():
+        return not record["config"]["model"].get("settings")
+    return architecture in built_in_models() and _belongs_to_study(record)
 
 
 def missing_runs(runs: Mapping[str, dict]) -> dict[str, dict]:
     """The golden runs that records need and `runs` lacks, each without numbers."""
     ways, required = {fingerprint.way(run["task"], run["config"]) for run in runs.values()}, {}
-    for record in filter(_belongs_to_study, records.records()):
+    for record in filter(_is_covered, records.records()):
         task, config = record.task, record["config"]
         # no other module is imported for a record
         if not task or fingerprint.is_elsewhere(task.partition(":")[0]):
-            continue
-        if config["architecture"] not in built_in_models():
             continue
         if (way := fingerprint.way(task, config)) not in ways:
             ways.add(way)
@@ -297,7 +309,8 @@ def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
 
 def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
     """These golden runs by another commit, by a copy of its package and of its study."""
-    show = "import json, sys; from rtx_core.records import golden; "
+    show = "import json, sys; from rtx_core.benchmark.bench import register_declared; "
+    show += "from rtx_core.records import golden; register_declared(); "
     show += "print(json.dumps(golden.with_codes(json.load(sys.stdin))))"
     with tempfile.TemporaryDirectory() as folder:
         archive = str(Path(folder, "then.zip"))
