@@ -309,9 +309,13 @@ def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
 
 def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
     """These golden runs by another commit, by a copy of its package and of its study."""
-    show = "import json, sys; from rtx_core.benchmark.bench import register_declared; "
-    show += "from rtx_core.records import golden; register_declared(); "
-    show += "print(json.dumps(golden.with_codes(json.load(sys.stdin))))"
+    show = """import json, sys
+from contextlib import suppress
+from rtx_core.records import golden
+with suppress(ImportError):  # of older code
+    from rtx_core.benchmark.bench import register_declared
+    register_declared()
+print(json.dumps(golden.with_codes(json.load(sys.stdin))))"""
     with tempfile.TemporaryDirectory() as folder:
         archive = str(Path(folder, "then.zip"))
         if fingerprint.git("archive", f"--output={archive}", commit, PACKAGE.name, "study") is None:
