@@ -44,10 +44,8 @@ def study(monkeypatch):
 def test_every_way_that_a_record_took_has_a_golden_run_and_all_code_is_registered(study):
     assert golden.missing_runs(EXPECTED) == {}
     assert golden.unregistered() == []
-    assert {run["config"]["architecture"] for run in EXPECTED.values()} == {
-        *golden.built_in_models(),
-        *golden.declared_models(),
-    }
+    models = {*golden.built_in_models(), *golden.declared_models()}
+    assert {run["config"]["architecture"] for run in EXPECTED.values()} == models
     for record in records.records():
         if record["config"]["architecture"] in models:
             small = golden.shrink(record.task, record["config"])
