@@ -43,9 +43,9 @@ class Question:
         """Of each model, by seed."""
         return {model: {run["seed"]: self.score(run) for run in self.runs(model)} for model in ASKED}
 
-    def share(self, average: Callable = mean) -> float:
-        """Of average scores."""
-        return pass_share(lambda model: average(self.scores[model].values()))
+    def share(self) -> float:
+        """Of mean scores."""
+        return pass_share(lambda model: mean(self.scores[model].values()))
 
     @property
     def shares(self) -> list[float]:
@@ -74,8 +74,8 @@ class Question:
 
 
 def questions(runs: Folders) -> dict[str, Question]:
-    """Of three tasks, each at two widths and at the best learning rate of each model, and of two that were trained for
-    four times as long, at one rate."""
+    """Of three tasks, each at two widths and at the best learning rate of each model; and of pointers after four times
+    the training, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
         "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
@@ -85,5 +85,4 @@ def questions(runs: Folders) -> dict[str, Question]:
         "bits": Question(facts, 64, runs.facts_again, bits, ".1f"),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
         "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".0%"),
-        "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),
     }
