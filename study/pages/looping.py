@@ -110,6 +110,7 @@ def quantities(
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "share": lambda: number(100 * pass_share(lambda model: mean(own(model))), ".0f"),
+        "long_share": lambda: number(100 * pass_share(lambda model: long_runs.error(model, HOPS)), ".0f"),
         "rates": lambda: words(len({learning_rate(run) for run in rated if run["model"] == "2x2"})),
         "new_seeds": lambda: words(len(own("2x2"))),
         "good_stacks": lambda: words(sum(error < 0.01 for error in own("4x1"))),
@@ -190,6 +191,7 @@ def quantities(
         ),
     }
     checks = {
+        "long_share": lambda: [pass_share(lambda model: long_runs.error(model, HOPS)) > 0.6],
         "longer_2x1_least": lambda: [
             min(long_runs.errors("2x1", HOPS)) > 0.08,
             max(e for m in ("3x1", "4x1", "2x2", "1x4") for e in long_runs.errors(m, HOPS)) < 0.01,
