@@ -108,7 +108,9 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     single, passes, two = map(runs.wider_runs, ("1x1", "1x2", "2x1"))
     claim = "Four hops, width 256: running one layer twice helps as much as a second layer"
     effect = f"{fewer(single, passes)}; twice beside two layers: {odds(passes, two, 4)}"
-    yield Headline(claim, effect, single + passes + two, f"{rate}; half of it was worse for 1×2 and 2×1", True)
+    yield Headline(
+        claim, effect, single + passes + two, f"{rate}; half of the best rate was worse for 1×2 and 2×1", True
+    )
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     yield Headline("Four hops, width 256: running two layers twice still helps", fewer(once, twice), once + twice, rate)
     loop, narrow, longer, stack = (

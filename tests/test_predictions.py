@@ -15,7 +15,6 @@ JUDGED = sorted(FUNCTIONS)
 RECORDS = paper.records
 NOT_RUN = {
     "bench-in-full",
-    "khop-all-again",
     "facts-longer-second-pass",
     "facts-again",
     "khop-wider-new-seeds",

@@ -55,7 +55,7 @@ def quantities(
         return int((outcomes() == outcome).sum())
 
     numbers = {
-        **{f"{key}_share": lambda key=key: number(100 * asked[key].share(), ".0f") for key in ("hops", "bits")},
+        "hops_share": lambda: number(100 * asked["hops"].share(), ".0f"),
         # Limits
         "statements": lambda: str(len(outcomes())),
         "reproduced": lambda: str(count(REPRODUCED)),
@@ -89,6 +89,7 @@ def quantities(
         ],
         "two_thirds": lambda: [
             0.6 < asked["hops"].share() < 0.8,
+            asked["bits"].share() < 0.15,
             0.25 < asked["text_wide"].share() < asked["text"].share() < 0.55,
             min(gained()["the same, width 256"]["1x2"]) > 90,
             max(gained()["facts, width 128"]["1x2"]) < 10,

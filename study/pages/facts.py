@@ -22,9 +22,10 @@ def quantities(
     wide: list[Record],
     hops: list[Record],
     rounded_to: list[Record],
+    again: list[Record],
 ) -> Quantities:
     """Of runs on facts at several learning rates, on the same facts with more exposures, on fewer facts, and of width
-    128 on more; of runs on k-hop; and what models still store when they are rounded."""
+    128 on more; of runs on k-hop; what models still store when they are rounded; and of one layer on new seeds."""
     runs = Folders.among([*facts, *saturated, *wide])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
@@ -89,6 +90,7 @@ def quantities(
                 ("best_layers", "2x1", 3),
             )
         },
+        "new_once": lambda: number(Facts(again).bits("1x1") / base.facts, ".1f"),
         "tuned_once": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
         # With four times the exposures
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
@@ -171,6 +173,7 @@ def quantities(
         "picked_rate": lambda: [[*by_rate(repeated.records)] == [RATE], {*by_model(repeated.records)} == {*SATURATED}],
         "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
+        "new_once": lambda: [Facts(again).bits("1x1") < base.bits("1x1")],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
     }
     return Quantities(numbers, checks)
