@@ -11,10 +11,10 @@ import pytest
 from rtx_core import records
 from rtx_core.benchmark.bench import register_declared
 from rtx_core.errors import RtxError
+from rtx_core.models import registry
 from rtx_core.paths import REPOSITORY
 from rtx_core.records import fingerprint, golden
 
-register_declared()
 EXPECTED = fingerprint.golden_runs()
 OF_BF16 = {name for name, run in EXPECTED.items() if run["config"]["train"]["precision"] == "bf16"}
 # else the two paths draw different masks, or Muon makes much of the last bits
@@ -23,6 +23,16 @@ ALIKE = {
     for name, run in EXPECTED.items()
     if not run["config"]["model"].get("dropout") and run["config"]["train"].get("optimizer") != "muon"
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def recurrences():
+    """The study's, registered for these tests alone."""
+    before = dict(registry.MODELS)
+    register_declared()
+    yield
+    registry.MODELS.clear()
+    registry.MODELS.update(before)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
