@@ -74,9 +74,9 @@ class Folders:
         khop = self.hops("khop")
         return compared(khop.records_for(first), khop.records_for(second))
 
-    def khop_at_best_rates(self, least: int = 5) -> HopsAtOwnRates:
+    def khop_at_best_rates(self) -> HopsAtOwnRates:
         """For comparisons on so many new seeds."""
-        return HopsAtOwnRates(4, *self.at_rates("khop", OWN, 0.001, 0.004, 0.008), least=least)
+        return HopsAtOwnRates(4, *self.at_rates("khop", OWN, 0.001, 0.004, 0.008))
 
     def khop_hard_at_best_rates(self) -> HopsAtOwnRates:
         return HopsAtOwnRates(8, *self.at_rates("khop-hard", OWN, 0.004))

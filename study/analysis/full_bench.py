@@ -53,5 +53,5 @@ def table(names: Iterable[str], runs: Sequence[Record]) -> pd.DataFrame:
             own = {"Recurrence": name, "Task": task, "Score": score(sum(scores) / len(scores), unit)}
             row = rows.setdefault((name, task), own)
             row[f"Stack {role}"] = score(sum(control) / len(control), unit)
-            row[f"The recurrence is, beside the stack {role}"] = verdict.verdict
+            row[f"Beside the stack {role}"] = verdict.verdict
     return pd.DataFrame(list(rows.values()))

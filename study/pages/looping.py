@@ -21,7 +21,6 @@ SOLVED, BAD = 0.1, 0.03
 NARROW, NARROWEST = "4x1-w44", "4x1-w32"  # with the parameters of two layers, and of one
 MODELS = {name: name for name in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")}
 MODELS |= {"narrow": NARROW, "narrowest": NARROWEST}
-DEEP = ("4x1", "1x4", "narrow", "narrowest")  # of the depth of two layers run twice
 
 
 def quantities(
