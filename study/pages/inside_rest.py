@@ -53,16 +53,18 @@ def quantities(
 
     numbers = {
         # Passes drawn at random in training can be chosen afterwards
-        "stopped_early_least": lambda: at_least(min(khop.errors("1x4", HOPS, 2))),
+        "stopped_early_least": lambda: at_least(min(long.errors("1x4", HOPS, 2) + long.errors("1x6", HOPS, 4))),
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "short_steps": lambda: number(steps(khop, "1x6-random"), ","),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
+        "random_short_least": lambda: at_least(min(random_short().errors("1x6-random", HOPS, 6))),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
-        "fixed_stopped_least": lambda: at_least(min(long.errors("1x4", HOPS, 3))),
         "six_most": lambda: number(max(long.errors("1x6", HOPS)), ".3%"),
         "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),
         "alike_least": lambda: percent(min(six(ALIKE).errors("1x6", HOPS, 6))),
         "alike_most": lambda: percent(max(six(ALIKE).errors("1x6", HOPS, 6))),
+        "confident_one": lambda: number(rule("random", "confident 0.99", 1)[0], ".1f"),
+        "confident_four": lambda: number(rule("random", "confident 0.99", HOPS)[0], ".1f"),
         # Running on
         "seeds": lambda: seeds(len(loops(growth, "1x4"))),
         "long_seeds": lambda: seeds(len(loops(growth, "1x6-random"))),
@@ -75,8 +77,8 @@ def quantities(
     }
     checks = {
         "stopped_early_least": lambda: [
-            min(khop.errors("1x4", HOPS, 2)) > 0.48,
-            khop.error("1x4", 4, 5) < khop.error("1x4", 4) < khop.error("1x4", 4, 6) < khop.error("1x4", 4, 8) < 0.25,
+            min(long.errors("1x4", HOPS, 2) + long.errors("1x6", HOPS, 4)) > 0.48,
+            max(long.errors("1x4", HOPS) + long.errors("1x6", HOPS)) < 0.01,
         ],
         "random_most": lambda: [
             draws.error("1x6-random", HOPS, 2) > draws.error("1x6-random", HOPS, 3) > 0.05,
@@ -94,6 +96,7 @@ def quantities(
             max(long.errors("1x4", HOPS, 5)) < 0.02,
             max(long.errors("1x4", HOPS)) < 0.02,
             min(long.errors("1x4", HOPS, 3) + long.errors("1x4", HOPS, 8)) > 0.03,
+            sorted(long.errors("1x6", HOPS, 12))[1] > max(long.errors("1x6", HOPS)),
         ],
         "fixed_run_on": lambda: [long.error("1x4", HOPS, 8) > 0.05, draws.error("1x6-random", HOPS, 12) < 0.02],
         "confident_passes": lambda: [
@@ -107,7 +110,7 @@ def quantities(
         "gate_wrong": lambda: [
             six(GATE).error("1x6", HOPS, 6) < 0.01 < random_short().error("1x6-random", HOPS, 6),
             six(GATE).error("1x6", HOPS, 12) < 0.01 < six().error("1x6", HOPS, 12),
-            six().error("1x6", HOPS, 6) < six(GATE).error("1x6", HOPS, 6),
+            max(six().errors("1x6", HOPS, 6)) < min(0.001, six(GATE).error("1x6", HOPS, 6)),
             rule("gate", "gate 0.3", HOPS)[1] < rule("gate", "fixed 6", HOPS)[1] + 0.003,
             rule("gate", "gate 0.3", 1)[0] < 3.5 < rule("gate", "gate 0.3", HOPS)[0] < 5.5,
             rule("gate", "confident 0.99", HOPS)[1] > 0.1,
