@@ -46,7 +46,6 @@ def quantities(
         "left_alone": lambda: span(lengths(untaught, "1x8"), words, " or "),
         "all_factors": lambda: str(len(taught.of("1x64")[0]["test"]["parts"])),
         # The task
-        "twelve_passes_least": lambda: least(untaught, "1x8", 12),
         "twelve_passes_most": lambda: most(untaught, "1x8", 12),
         "rated_least": lambda: words(min(lengths(Hops(rated, "other rates"), "1x8"))),
         "rated_most": lambda: words(max(lengths(Hops(rated, "other rates"), "1x8"))),
