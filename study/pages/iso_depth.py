@@ -170,6 +170,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
                 ("adam", lambda model: runs.text_loss(model, *HIGHER)),
             )
             for key, model in zip(("once", "twice", "six"), MUON)
+            if optimizer == "muon" and key != "six" or (optimizer, key) == ("adam", "six")
         },
         "muon_seeds": lambda: seeds(len(muon("3x2-64"))),
         "muon_closed": lambda: span(muon_closed(), "{:.0f}".format),
