@@ -9,6 +9,7 @@ from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops
 from study.analysis.records import at_rate, multiply_adds, seeds_of
 from study.folders import Folders
+from study.second_pass import questions
 
 MORE = 240  # exposures
 RATE, RATES = 0.002, (0.001, 0.002, 0.004, 0.008)
@@ -25,8 +26,8 @@ def quantities(
     again: list[Record],
 ) -> Quantities:
     """Of runs on facts at several learning rates, on the same facts with more exposures, on fewer facts, and of width
-    128 on more; of runs on k-hop; what models still store when they are rounded; and of one layer on new seeds."""
-    runs = Folders.among([*facts, *saturated, *wide])
+    128 on more; of runs on k-hop; what models still store when they are rounded; and on new seeds."""
+    runs = Folders.among([*facts, *saturated, *wide, *again])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -90,8 +91,8 @@ def quantities(
                 ("best_layers", "2x1", 3),
             )
         },
-        "new_once": lambda: number(Facts(again).bits("1x1") / base.facts, ".1f"),
-        "tuned_once": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
+        "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
+        "again_interval": lambda: questions(runs)["bits"].interval,
         # With four times the exposures
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
         "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),
@@ -173,7 +174,10 @@ def quantities(
         "picked_rate": lambda: [[*by_rate(repeated.records)] == [RATE], {*by_model(repeated.records)} == {*SATURATED}],
         "long_wide": lambda: [0.82 < repeated.gain("1x1-wide", "2x1") < 0.94],
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
-        "new_once": lambda: [Facts(again).bits("1x1") < base.bits("1x1")],
+        "again_share": lambda: [
+            questions(runs)["bits"].share() < 0.2,
+            sorted(Facts(again).each("1x1"))[1] < 0.9 * max(Facts(again).each("1x1")),
+        ],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
     }
     return Quantities(numbers, checks)
