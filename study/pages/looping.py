@@ -40,6 +40,9 @@ def quantities(
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
 
+    def in_full(error: float) -> str:
+        return number(error, ".1%" if error >= 0.005 else ".2%")
+
     def at_width(model: str, width: int = 256) -> list[float]:
         """The errors at four hops of the seeds that picked no learning rate."""
         return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
@@ -129,7 +132,7 @@ def quantities(
             for name in against
             for place, end in enumerate(("odds", "low", "high"))
         },
-        **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in against[:3]},
+        **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
@@ -162,14 +165,14 @@ def quantities(
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         # Longer training and wider layers: mean errors at four hops
         **{
-            f"longer_{model}": lambda model=model: number(long_runs.error(model, HOPS), ".2%")
+            f"longer_{model}": lambda model=model: in_full(long_runs.error(model, HOPS))
             for model in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")
         },
         **{
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
             for model in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")
         },
-        "longer_narrow": lambda: number(long_runs.error(NARROW, HOPS), ".2%"),
+        "longer_narrow": lambda: in_full(long_runs.error(NARROW, HOPS)),
         "usual_steps": lambda: steps(runs.again("2x2")[0]),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
