@@ -61,15 +61,15 @@ FAILED = BROKEN, PARTLY  # the worst first
 
 
 def told(predictions: Iterable[Prediction]) -> Displayed:
-    """Where a page's predictions stand, with the one that failed most and what happened instead."""
+    """A closed box with how a page's predictions came out, and the one that failed most; its title counts them."""
     rows = list(predictions)
     count = f"{number_words(len(rows))} predictions" if len(rows) > 1 else "one prediction"
-    lead = f"Before these runs we wrote down {count}: {verdict_counts(rows)} ([](predictions.ipynb))."
+    lead = f"Before these runs we wrote down {count}; [](predictions.ipynb) has each with its verdict."
     failed = sorted(
         (row for row in rows if row.verdict in FAILED and row.lesson), key=lambda row: FAILED.index(row.verdict)
     )
     example = f" For example, we had written: “{failed[0].row['short']}” {failed[0].lesson}" if failed else ""
-    return markdown(lead + example)
+    return markdown(f":::{{dropdown}} What we had expected: {verdict_counts(rows)}\n{lead}{example}\n:::")
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:

@@ -16,7 +16,6 @@ RECORDS = paper.records
 NOT_RUN = {
     "bench-in-full",
     "facts-longer-second-pass",
-    "facts-again",
     "khop-wider-new-seeds",
     "yelp-full",
     "facts-wider",
