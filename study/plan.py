@@ -129,6 +129,7 @@ WIDER_PASSES = (  # of one layer and of two; the same seed picks
     Study("khop", {"learning_rate": min(WIDER_RATES), **WIDER}, range(4, 8), ("1x2", "2x1")),
     Study("khop", {"learning_rate": max(WIDER_RATES), **WIDER}, range(4, 8), ("1x1",)),
     Study("khop", {"learning_rate": min(WIDER_RATES) / 2, **WIDER}, (3,), ("1x2", "2x1")),
+    Study("khop", {"steps": 12_000, "learning_rate": min(WIDER_RATES), **WIDER}, (0, 1), ("1x2", "2x1")),
 )
 AGAIN_RATES = {
     "1x1": 4e-3,

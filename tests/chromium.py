@@ -23,12 +23,11 @@ OPT_IN = [
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory):
+def driver():
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
         options.add_argument(word)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER, log_output=os.devnull))
     yield found

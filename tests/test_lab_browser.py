@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not find_spec("jupyterlab_myst"), reason="jupyterlab-myst is not installed: make lab"),
 ]
 PAGES = {  # page -> parameters of a reader's own, and a sentence's part that follows them
-    "facts": ({"seeds": [1], "hops_seeds": [0, 1, 2]}, "on average over one seed"),
+    "facts": ({"seeds": [1], "hops_seeds": [0, 1, 2]}, "Means over one seed"),
     "looping": ({"seeds": [10, 11, 12]}, ""),
     "state-tracking": ({"seeds": [0, 1]}, ""),
 }

@@ -3,11 +3,12 @@
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.evidence import by_model
-from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.quantities import Quantities
 from rtx_core.report.rates import by_rate, learning_rate
 from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops
 from study.analysis.records import at_rate, multiply_adds, seeds_of
+from study.analysis.wording import seeds
 from study.folders import Folders
 from study.second_pass import questions
 
@@ -80,7 +81,7 @@ def quantities(
         "once_4": lambda: number(at("1x1", 4).kept, ".0%"),
         # What can only be memorized
         "facts": lambda: number(base.facts, ","),
-        "seeds": lambda: words(len(seeds_of(base.of("1x1")))),
+        "long_seeds": lambda: seeds(len(seeds_of(repeated.of("1x1")))),
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
         "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         **{

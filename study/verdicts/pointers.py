@@ -265,6 +265,15 @@ def khop_wider_new_seeds() -> Conditions:
     return 0.85 <= share <= 1.15 and all(loss(lower, model) > loss(low, model) for model in new), share < 0.75
 
 
+def khop_wider_longer() -> Conditions:
+    runs = RUNS.hops(f"{WIDER[256][0]}-steps12000-learningrate0.00025")
+    errors = [[run for run in runs.of(model) if run["seed"] < 2] for model in ("1x2", "2x1")]
+    planned(min(errors, key=len), 2)
+    twice, two = (mean(wrong(run, 4) for run in each) for each in errors)
+    share = (0.587 - twice) / (0.587 - two)
+    return 0.8 <= share <= 1.1 and max(twice, two) < 0.15, share < 0.7
+
+
 def khop_again() -> Conditions:
     loop, narrow, stack = map(RUNS.again, ("2x2", "4x1-w44", "4x1"))
     planned(narrow, 20)
