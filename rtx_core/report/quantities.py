@@ -101,8 +101,8 @@ def _failures(function: Callable) -> list[str]:
     """The conditions of a check that do not hold, as its source writes them."""
     try:
         results = list(function())
-    except Exception as error:
-        return [f"{type(error).__name__}: {error}"]
+    except Exception as error:  # a reader's runs may lack what a check compares
+        return [f"these runs do not measure it ({error})"]
     conditions = _conditions(function)
     if len(conditions) != len(results):  # of a comprehension, or of a source that cannot be read
         conditions = [f"condition {n + 1}" for n in range(len(results))]
