@@ -3,10 +3,12 @@
 Writes results/benchmarks/loops-<cpu or cuda>.json.  Of decoders of width 256 with weights as they are initialized: the
 bytes that a training step keeps for its gradients, a token, and its time, with every layer application kept and with
 each computed again in the backward pass (torch.utils.checkpoint); and the time of one more token with a KV cache, by
-passes and by what the cache keeps.  Contestants take turns, so a noisy machine changes their ratios little.
+passes and by what the cache keeps, and the same by width, from weights that a processor's cache holds to some that it
+does not.  Contestants take turns, so a noisy machine changes their ratios little.
 """
 
 from functools import partial
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -21,11 +23,14 @@ SIZES = {"vocab_size": 512, "hidden_size": 256, "num_heads": 8, "intermediate_si
 BATCH, LENGTH = 8, 128  # of a training step
 CONTEXTS = (64, 512)  # tokens read before the one that is timed
 ROUNDS = 10
+WIDTHS, WIDE = (128, 256, 512, 1024), ("1x1", "1x4", "4x1")  # four layers of half the width have as many weights as one
+TOKENS = 16  # in a turn, so that weights stay in a cache that they fit in
 
 
-def model_of(name: str):
-    layers, passes = SHAPES[name]
-    return build_model("looped", seed=0, num_layers=layers, num_passes=passes, **SIZES)
+def model_of(name: str, width: int = SIZES["hidden_size"]):
+    (layers, passes), times = SHAPES[name], width // SIZES["hidden_size"] or 0.5
+    sizes = {size: value if size == "vocab_size" else int(value * times) for size, value in SIZES.items()}
+    return build_model("looped", seed=0, num_layers=layers, num_passes=passes, **sizes)
 
 
 def recomputed(model, saved: dict[int, int] | None = None):
@@ -106,9 +111,34 @@ def decoding(options: timing.Options) -> list[dict]:
     return rows
 
 
+@torch.inference_mode()
+def decoding_by_width(options: timing.Options) -> list[dict]:
+    """Milliseconds of `TOKENS` more tokens of one text, for each width and model, with its weights' bytes."""
+    ways, weights = {}, {}
+    for name, width in product(WIDE, WIDTHS):
+        model = model_of(name, width).to(options.where).eval()
+        token, state = torch.zeros(1, dtype=torch.long, device=options.where), model.start(1)
+        for _ in range(CONTEXTS[0]):
+            model.advance(token, state)
+
+        def more(i: int, model=model, token=token, state=state) -> None:
+            state.max_seqlen = CONTEXTS[0]  # the same tokens each time
+            for _ in range(TOKENS):
+                model.advance(token, state)
+
+        ways[name, width] = more
+        weights[name, width] = 4 * count_parameters(model)["non_embedding"]
+    times = timing.interleaved(ways, options.rounds(5 * ROUNDS), warm_up=3)
+    return [
+        {"model": name, "width": width, "tokens": TOKENS, "weight_bytes": weights[name, width], **took}
+        for (name, width), took in times.items()
+    ]
+
+
 def measure(options: timing.Options) -> dict:
     content = {"batch": BATCH, "length": LENGTH, "width": SIZES["hidden_size"], "threads": torch.get_num_threads()}
-    return content | {"training": training(options), "decoding": decoding(options)}
+    content |= {"training": training(options), "decoding": decoding(options)}
+    return content | {"decoding_by_width": decoding_by_width(options)}
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def quantities(
         "times_the_steps": lambda: words(steps(draws, "1x6-random") // steps(khop, "1x4")),
         "short_steps": lambda: number(steps(khop, "1x6-random"), ","),
         "random_most": lambda: number(max(draws.errors("1x6-random", HOPS, 12)), ".1%"),
-        "random_short_least": lambda: at_least(min(random_short().errors("1x6-random", HOPS, 6))),
+        "random_short_least": lambda: at_least(min(khop.errors("1x6-random", HOPS, 6))),
         "fixed_most": lambda: number(max(long.errors("1x4", HOPS)), ".1%"),
         "six_most": lambda: number(max(long.errors("1x6", HOPS)), ".3%"),
         "gate_three_most": lambda: percent(max(six(GATE).errors("1x6", 3, 6))),

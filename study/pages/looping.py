@@ -120,13 +120,13 @@ def quantities(
             f"{key}_{name}": lambda name=name, measure=measure: number(measure(own(name)), ".1%")
             for key, measure, names in (
                 ("mean", mean, compared_models),
-                ("median", median, ("2x2", *against[:3])),
+                ("median", median, ("2x2", "1x4", *against[:3])),
                 ("worst", max, ("2x2", "1x4", *against)),
                 ("best", min, ("2x1", "narrow", "equal", "narrowest")),
             )
             for name in names
         },
-        **{f"bad_{name}": lambda name=name: str(bad(name)) for name in ("2x2", *against[:3])},
+        **{f"bad_{name}": lambda name=name: str(bad(name)) for name in ("2x2", "1x4", *against[:3])},
         **{
             f"{end}_{name}": lambda name=name, place=place: number(odds_against(name).odds[place], ".2f")
             for name in against
@@ -242,7 +242,7 @@ def quantities(
         "p_equal": lambda: [min(odds("2x2", name).p for name in ("4x1", "equal")) > 0.05],
         "bad_2x2": lambda: [
             bad("2x2") == 0,
-            all(4 <= bad(name) <= 6 for name in ("4x1", "narrow", "equal")),
+            all(4 <= bad(name) <= 6 for name in ("1x4", "4x1", "narrow", "equal")),
             max(median(own(name)) for name in ("4x1", "equal")) <= median(own("2x2")),
         ],
         "narrow_cost": lambda: [0.9 < weights(NARROW) / weights("2x2") < 1],
