@@ -11,6 +11,21 @@ def token_ms(costs: Mapping, model: str, cache: str = "all", context: int = CONT
     return rows[0]["median_ms"]
 
 
+def wide_token_ms(costs: Mapping, model: str, width: int) -> float:
+    """The same by width, from a turn of several tokens, after which a processor's cache holds the weights that fit."""
+    row = _by_width(costs, model, width)
+    return row["median_ms"] / row["tokens"]
+
+
+def wide_weights(costs: Mapping, model: str, width: int) -> int:
+    """The weights of the layers of these models."""
+    return _by_width(costs, model, width)["weight_bytes"] // 4
+
+
+def _by_width(costs: Mapping, model: str, width: int) -> Mapping:
+    return next(row for row in costs["decoding_by_width"] if (row["model"], row["width"]) == (model, width))
+
+
 def kept_kib(costs: Mapping, model: str, way: str = "kept") -> float:
     """What a training step keeps for its gradients, in KiB a token."""
     return costs["training"][model][way]["bytes_per_token"] / 1024

@@ -15,6 +15,7 @@ from study.analysis.wording import at_least, percent, seeds, span
 from study.folders import HIGHER, Folders
 
 HOPS = 4
+WIDTHS = (128, 256, 512, 1024)  # of which the time of a token was measured
 SEVEN_LAYER = 4 * 4096**2 + 3 * 4096 * 11_008  # parameters of a layer of Llama 7B
 Models = tuple[str, str, str]  # layers run once and twice, and a stack as deep
 TEXT: Models = ("3x1-64", "3x2-64", "6x1-64")
@@ -111,6 +112,9 @@ def quantities(
     def decoding(model: str, keeps: str = "all") -> float:
         return costs.token_ms(decoders, model, keeps)
 
+    def token_ms(model: str, width: int) -> float:
+        return costs.wide_token_ms(decoders, model, width)
+
     def injected(name: str) -> float:
         runs = Hops([run for run in khop.records if run["seed"] in (5, 6, 7, 8)], "injection")
         return runs.error(f"1x6-random{name}", HOPS)
@@ -147,6 +151,12 @@ def quantities(
         "in_turn_tokens": lambda: str(1 + cached_last()[0]["config"]["data"]["letters"]),
         "in_turn_text": lambda: number(mean(test_loss(a) for a, _ in in_pairs()), ".2f"),
         "in_turn_from": lambda: number(mean(test_loss(b) for _, b in in_pairs()), ".2f"),
+        **{
+            f"ms_{model}_{width}": lambda model=model, width=width: number(token_ms(model, width), ".1f")
+            for model, widths in (("1x1", WIDTHS[1:]), ("1x4", WIDTHS[1:]), ("4x1", WIDTHS))
+            for width in widths
+        },
+        "wide_million": lambda: number(costs.wide_weights(decoders, "1x1", 1024) / 1e6, ".0f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
@@ -271,7 +281,13 @@ def quantities(
             retrofit.best(retrofits) < retrofit.loss(retrofits, "anew") - 0.3,
             losses("3x1-64") < retrofit.best(retrofits) - 0.05,
         ],
-        "decode_stack": lambda: [decoding("1x4") > 2 * decoding("1x1"), 0.7 < decoding("1x4") / decoding("4x1") < 1.15],
+        "decode_stack": lambda: [
+            decoding("1x4") > 2 * decoding("1x1"),
+            0.7 < decoding("1x4") / decoding("4x1") < 1.15,
+            all(token_ms("1x4", width) < 1.15 * token_ms("4x1", width) for width in WIDTHS),
+            all(token_ms("1x4", width) > 0.8 * token_ms("4x1", width) for width in (512, 1024)),
+            all(token_ms("4x1", width // 2) < 0.85 * token_ms("1x4", width) for width in WIDTHS[1:]),
+        ],
         "kept_loop": lambda: [
             costs.kept_kib(decoders, "1x4") == costs.kept_kib(decoders, "4x1"),
             costs.kept_kib(decoders, "1x4", "recomputed") < costs.kept_kib(decoders, "1x4") / 5,
