@@ -1,5 +1,6 @@
 """The evidence for each headline of the paper: effect, seeds, learning rate, largest model, training and cost."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from rtx_core.records import Record
-from rtx_core.report.evidence import badge
 from rtx_core.report.statistics import ENOUGH_SEEDS, mean_interval, unpaired
 from rtx_core.report.style import number
 from rtx_core.report.values import Value
@@ -17,6 +17,7 @@ from study.analysis.hops import SOLVED, unpaired_odds, wrong
 from study.analysis.iso_depth import STACKS, best_of
 from study.analysis.wording import listing
 from study.folders import HIGHER, Folders
+from study.second_pass import questions
 
 ONE_RATE = "one rate, not tuned"
 
@@ -32,8 +33,10 @@ class Headline:
     main: bool = False  # one of the few that the book is about
 
     @property
-    def seeds(self) -> int:
-        return badge(self.runs).seeds
+    def seeds(self) -> str:
+        """Of each compared model, such as "20" or "3 to 5"."""
+        counts = sorted(Counter((run["name"], run["model"]) for run in self.runs).values())
+        return " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
 
     @property
     def largest(self) -> str:
@@ -162,6 +165,10 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     both = runs.facts(0.004).records_for("1x1") + facts.records_for("1x4")
     claim = "Facts, 60 exposures, each at its own rate: three more passes add nothing significant"
     yield Headline(claim, effect, both, "best of three or four, on the same seeds")
+    again = [run for model in ("1x1", "1x2", "2x1") for run in runs.facts_again(model)]
+    asked = questions(runs)["bits"]
+    effect = f"{number(100 * asked.share(), '.0f')} % of a second layer's gain ({asked.interval})"
+    yield Headline("Facts, 60 exposures: a second pass adds little", effect, again, "best of four, on other seeds", True)
     once, twice, two = map(runs.wide_facts_runs, ("1x1", "1x2", "2x1"))
     claim = "Facts, width 128, 60 exposures: a second pass adds next to nothing, a second layer much"
     by_model = [[100 * (b / a - 1) for a, b in zip(runs.wide_facts("1x1"), runs.wide_facts(m))] for m in ("1x2", "2x1")]
