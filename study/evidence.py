@@ -168,7 +168,8 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     again = [run for model in ("1x1", "1x2", "2x1") for run in runs.facts_again(model)]
     asked = questions(runs)["bits"]
     effect = f"{number(100 * asked.share(), '.0f')} % of a second layer's gain ({asked.interval})"
-    yield Headline("Facts, 60 exposures: a second pass adds little", effect, again, "best of four, on other seeds", True)
+    claim, rate = "Facts, 60 exposures: a second pass adds little", "best of four, on other seeds"
+    yield Headline(claim, effect, again, rate, True)
     once, twice, two = map(runs.wide_facts_runs, ("1x1", "1x2", "2x1"))
     claim = "Facts, width 128, 60 exposures: a second pass adds next to nothing, a second layer much"
     by_model = [[100 * (b / a - 1) for a, b in zip(runs.wide_facts("1x1"), runs.wide_facts(m))] for m in ("1x2", "2x1")]
