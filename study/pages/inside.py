@@ -6,7 +6,7 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import Hops, copying, solved_by_pass, wrong
-from study.analysis.wording import listing, percent, seeds, span
+from study.analysis.wording import at_least, listing, percent, seeds
 
 WIDE = 256  # the width of the widest loops
 HOPS, FAST = 4, 5  # hops, and what `factors` gives where all of them are solved
@@ -54,12 +54,8 @@ def quantities(
         "wide_solves": lambda: str(published.solved("1x4")),  # hops
         "wider_loops": lambda: words(len(wider_loops)),
         "small_loops": lambda: words(len(of_width[64])),
-        **{
-            f"ahead_{width}_{step}_{hops}": lambda a=(width, step, hops): span(ahead(*a), percent)
-            for width in (64, WIDE)
-            for step in (2, 3, 4)
-            for hops in (1, 2)
-        },
+        "wide_two_ahead": lambda: at_least(min(ahead(WIDE, 3, 2) + ahead(WIDE, 4, 2))),
+        "small_two_ahead": lambda: percent(max(two for step in (2, 3, 4) for two in ahead(64, step, 2))),
         "wide_steps": lambda: listing(map(str, solved_by_pass(wider_loops[0]))),
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
         "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
