@@ -106,7 +106,7 @@ FACTS_SEEDS = tuple(
     Study("facts", SATURATED | {"learning_rate": rate}, (0, 1, 2), (model,)) for model, rate in SATURATED_RATES.items()
 )
 LONGER = (Study("khop", {"steps": 12_000}, range(5), ("1x1", "1x2", "2x1", "3x1", "4x1", "4x1-w44", "2x2")),)
-LONG_PASS = (Study("facts", SATURATED, (0, 1), ("1x2",)),)
+LONG_PASS = (Study("facts", SATURATED, (0, 1, 2), ("1x2",)),)
 EQUAL_WORK = tuple(  # 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2; seeds 0 to 2 pick the rate
     Study("khop", {"steps": 6400, "learning_rate": rate}, range(8), ("4x1-w44",)) for rate in (2e-3, 4e-3)
 )

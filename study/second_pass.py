@@ -67,6 +67,10 @@ class Question:
         ends = share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
         return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
 
+    def share_in_log_odds(self) -> float:
+        """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""
+        return pass_share(lambda model: mean(math.log(e / (1 - e)) for e in self.scores[model].values()))
+
     @property
     def p(self) -> float:
         """By Welch's test, of the layer run twice against the layer run once."""
@@ -74,8 +78,8 @@ class Question:
 
 
 def questions(runs: Folders) -> dict[str, Question]:
-    """Of three tasks, each at two widths and at the best learning rate of each model; and of pointers after four times
-    the training, at one rate."""
+    """Of three tasks, each at two widths and at the best learning rate of each model; and of pointers and facts after
+    four times the training, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
         "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
@@ -85,4 +89,5 @@ def questions(runs: Folders) -> dict[str, Question]:
         "bits": Question(facts, 64, runs.facts_again, bits, ".1f"),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
         "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".0%"),
+        "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),
     }

@@ -103,6 +103,7 @@ def test_a_page_is_fast_on_a_phone(page):
         done = subprocess.run(command, env={**os.environ, "CHROME_PATH": BROWSER}, capture_output=True, check=True)
     finally:
         server.shutdown()
+        server.server_close()
     report = json.loads(done.stdout)
     requests = report["audits"]["network-requests"]["details"]["items"]
     counted = [one for one in requests if one["resourceType"] != "Image" and "/demo/models/" not in one["url"]]

@@ -69,6 +69,10 @@ def quantities(
         **{f"{key}_share": lambda one=one: number(100 * one.share(), ".0f") for key, one in asked.items()},
         **{f"{key}_interval": lambda one=one: one.interval for key, one in asked.items()},
         **{f"{key}_seeds": lambda one=one: one.seeds for key, one in asked.items()},
+        **{
+            f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
+            for key in ("hops", "hops_long", "hops_wide")
+        },
         "head": head_in_the_second_pass,
         "single_least": lambda: number(min(single()), ".1f"),
         "single_most": lambda: number(max(single()), ".1f"),
@@ -90,6 +94,7 @@ def quantities(
     checks = {
         "second_pass": lambda: [0.6 < asked["hops"].share() < 0.85, 0.9 < asked["hops_wide"].share() < 1.15],
         "bits_share": lambda: [asked["bits"].share() < 0.25, asked["bits_wide"].share() < 0.1],
+        "bits_long_share": lambda: [min(asked["bits_long"].shares) / 100 > -0.05, asked["bits_long"].share() < 0.3],
         "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],
         "text_wide_share": lambda: [0.25 < asked["text_wide"].share() < 0.4, asked["text_wide"].p < 0.05],
         "text_share": lambda: [0.38 < asked["text"].share() < 0.62],

@@ -58,7 +58,6 @@ def quantities(
         "small_two_ahead": lambda: percent(max(two for step in (2, 3, 4) for two in ahead(64, step, 2))),
         "wide_steps": lambda: listing(map(str, solved_by_pass(wider_loops[0]))),
         "fast_loops": lambda: words(sum(n == FAST for n in long.factors("1x6-random", 3))),
-        "long_loops": lambda: words(len(long.factors("1x6-random", 3))),
         # Exercises
         "best_seed": lambda: str(min(one_layer("1x4"), key=lambda run: wrong(run, HOPS))["seed"]),
         "long_after_three": lambda: number(min(models.errors("1x6-random", HOPS, 3)), ".0%"),

@@ -230,6 +230,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             len(good_injected()) >= len(runs.injected_again()) - 2,
             max(good_injected()) < (mean_loss(new("1x1")) + mean_loss(new("2x1"))) / 2 + 0.01,
             max(map(test_loss, runs.injected_again())) > max(map(test_loss, new("1x1"))),
+            compared(runs.injected_again(), new("1x6"))[3] < 0.05 < compared(runs.injected_again(), new("1x2"))[3],
         ],
         "three_phi": lambda: [
             abs(three().value - iso().phi.of_all.value) < 0.05,

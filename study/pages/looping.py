@@ -174,6 +174,9 @@ def quantities(
         },
         "longer_narrow": lambda: in_full(long_runs.error(NARROW, HOPS)),
         "usual_steps": lambda: steps(runs.again("2x2")[0]),
+        "longer_worst": lambda: in_full(
+            max(e for m in ("2x2", "1x4", "4x1", NARROW) for e in long_runs.errors(m, HOPS))
+        ),
         "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
         "longer_narrow_most": lambda: number(max(long_runs.errors(NARROW, HOPS)), ".1%"),
@@ -198,6 +201,7 @@ def quantities(
             min(long_runs.errors("2x1", HOPS)) > 0.08,
             max(e for m in ("3x1", "4x1", "2x2", "1x4") for e in long_runs.errors(m, HOPS)) < 0.01,
         ],
+        "longer_worst": lambda: [max(long_runs.errors(m, HOPS)) < 0.03 for m in ("2x2", "1x4", "4x1", NARROW)],
         "longer_narrow_most": lambda: [0.005 < max(long_runs.errors(NARROW, HOPS)) < 0.02],
         "times_the_parameters": lambda: [
             min(at_width("2x1")) > 0.15,
@@ -242,7 +246,7 @@ def quantities(
         "p_equal": lambda: [min(odds("2x2", name).p for name in ("4x1", "equal")) > 0.05],
         "bad_2x2": lambda: [
             bad("2x2") == 0,
-            all(4 <= bad(name) <= 6 for name in ("1x4", "4x1", "narrow", "equal")),
+            all(bad(name) >= 5 for name in ("1x4", *against)),
             max(median(own(name)) for name in ("4x1", "equal")) <= median(own("2x2")),
         ],
         "narrow_cost": lambda: [0.9 < weights(NARROW) / weights("2x2") < 1],

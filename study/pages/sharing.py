@@ -122,6 +122,7 @@ def quantities(
     numbers = {
         # The table of choices
         "cache_six": lambda: number(cache.of_config(runs.narrow_six()[0]), ","),
+        "cache_all": lambda: number(cache.of_config(khop.of("1x4")[0]), ","),
         "cache_last": lambda: number(cache.of_config(cached_last()[0]), ","),
         "hyper": lambda: number(quick["pointers"]["Hyper"], ".2%"),
         "quick_1x4": lambda: percent(quick["pointers"]["1x4"]),
