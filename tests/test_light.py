@@ -45,6 +45,7 @@ def test_a_page_waits_for_one_style_sheet_and_no_script(built):
     assert "fontawesome.js" not in page and "mathjax/" not in page
     (style,) = re.findall(r'<link[^>]* href="([^"]*\.css[^"]*)"', page)
     assert ".bd-main" in (content := (built / style).read_text(encoding="utf-8")) and "@import" not in content
+    assert 'html[data-theme="dark"] .highlight .nc' in content  # the theme's colors of code, which have contrast
 
 
 def test_the_search_page_has_its_scripts_in_time(built):

@@ -84,5 +84,5 @@ def setup(app: Sphinx) -> dict:
     app.config.templates_path.append(str(Path(__file__).parents[1] / "_templates"))
     app.connect("builder-inited", leave_math)
     app.connect("html-page-context", lighten_page, priority=900)
-    app.connect("build-finished", write_style)
+    app.connect("build-finished", write_style, priority=900)  # after the theme has written its colors of code
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
