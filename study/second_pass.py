@@ -64,8 +64,13 @@ class Question:
         """Of 95 % of the share, in per cent; of few seeds what each of them says."""
         if min(map(len, self.scores.values())) < ENOUGH_SEEDS:
             return " and ".join(number(share, ".0f") for share in sorted(self.shares)) + " by seed"
-        ends = share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
+        ends = self.ends
         return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the share's interval, by Fieller's theorem."""
+        return share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
 
     def share_in_log_odds(self) -> float:
         """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""
