@@ -126,6 +126,12 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             f"{key}_1x2_p": lambda of=of: p_in_words(compared(of("1x1"), of("1x2"))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
         },
+        **{
+            f"wide_{key}_save": lambda model=model: number(
+                mean_loss(runs.wide_text("1x1")) - mean_loss(runs.wide_text(model)), ".3f"
+            )
+            for key, model in (("two", "1x2"), ("six", "1x6"))
+        },
         "new_share": lambda: number(100 * share(new), ".0f"),
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
         "injected_plain_p": lambda: number(compared(runs.injected_again(), new("1x6"))[3], ".2g"),
