@@ -48,12 +48,16 @@ class Loop(nn.Module):
         self.word, self.block, self.head = nn.Embedding(V, D), Block(leak=fault == "leak"), nn.Linear(D, V)
         self.copies = nn.ModuleList(copy.deepcopy(self.block) for _ in range(2)) if fault == "copied" else None
         self.dead = nn.Parameter(torch.ones(3, 3)) if fault == "dead" else None
+        self.norm = nn.BatchNorm1d(D) if fault == "batch norm" else None
         self.fault, self.passes = fault, passes
+        nn.init.normal_(self.word.weight, std=1.0 if fault == "large embeddings" else 0.05)
 
     def forward(self, ids: Tensor, num_passes: int | None = None, cache: list | None = None, use_cache: bool = False):
         x, keep = self.word(ids), [] if use_cache and cache is None else cache
         if self.fault == "position of the last":
             x = x + torch.arange(ids.shape[1])[None, :, None] / ids.shape[1]
+        if self.norm:  # which looks at all tokens, but only in training
+            x = self.norm(x.transpose(1, 2)).transpose(1, 2)
         if self.fault == "mean over the batch":
             x = x - x.mean(0, keepdim=True)
         for r in range(num_passes or self.passes):
@@ -79,14 +83,14 @@ def verdicts(model: object, **more: object) -> dict[str, str]:
 
 def test_a_sound_loop_passes_every_check():
     report = check(Loop(), passes=3)
-    assert {line.verdict for line in report} == {PASS} and not report.failed and len(report) == 17
+    assert {line.verdict for line in report} == {PASS} and not report.failed and len(report) == 18
     by = {line.check: line.value for line in report}
     assert by["loop"]["applications"]["block.qkv.weight"] == 3 and by["loop"]["applications"]["head.weight"] == 1
     layer = D * 3 * D + D * D + 4 * D * D  # of one token, without attention
-    assert 3 * layer + D * V <= by["multiply-adds"] < 3 * layer + D * V + 3 * 2 * 32 * D + 1
+    assert 3 * layer + D * V <= by["multiply-adds"] < 3 * layer + D * V + 3 * 2 * 64 * D + 1
     assert by["carried state"] == {"numbers": D, "passes": 3}
     assert by["cache bytes a token"] == 3 * 2 * D * 4
-    assert json.loads(report.json())[0]["verdict"] == PASS and str(report).count("\n") == 16
+    assert json.loads(report.json())[0]["verdict"] == PASS and str(report).count("\n") == 17
 
 
 @pytest.mark.parametrize(
@@ -94,6 +98,7 @@ def test_a_sound_loop_passes_every_check():
     [
         ("copied", "parameters"),
         ("leak", "causality"),
+        ("batch norm", "causality"),
         ("forgetful cache", "cached generation"),
         ("detached", "gradient by pass"),
         ("dead", "gradients"),
@@ -110,6 +115,7 @@ def test_a_planted_fault_is_found(fault, found):
 def test_what_to_look_at():
     assert verdicts(Loop("divergent"))["growth of the state"] == LOOK
     assert verdicts(Loop(passes=1))["loop"] == LOOK
+    assert verdicts(Loop("large embeddings"))["initialization"] == LOOK
     assert verdicts(Loop("copied"), passes=3)["loop"] == FAIL
 
 

@@ -24,7 +24,7 @@ from rtx_core import data, records
 from rtx_core.benchmark import adapter
 from rtx_core.benchmark.applications import place
 from rtx_core.benchmark.card import Card, CheckLine, Counts, TaskResult, folder, write
-from rtx_core.benchmark.check import check
+from rtx_core.benchmark.check import FAIL, check
 from rtx_core.benchmark.compare import places, with_verdicts
 from rtx_core.benchmark.recorded import LENGTH, TOKENS, counts, point, recorded_points
 from rtx_core.benchmark.subject import check_has_class, definition, passes_argument, vocabulary
@@ -263,6 +263,9 @@ def bench(
     subject = find_candidate(model, name, settings)
     module = subject.fresh()
     report, size = check(module, vocab_size=vocabulary(module, TOKENS), length=LENGTH), counts(module)
+    for line in report:
+        if line.verdict == FAIL:
+            say(f"check · {subject.name} · {line.check}: {line.says}")
     stacks = controls(size) if BUDGETS[budget].makes_controls else {}
     roles = {subject.name: "candidate"} | {stack: settings.pop("role") for stack, settings in stacks.items()}
     requests = [{"base": "looped", "name": stack, **settings} for stack, settings in stacks.items()]

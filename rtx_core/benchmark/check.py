@@ -38,6 +38,7 @@ TOLERANCE = 1e-4  # of float32 logits that should be equal, relative to the larg
 SHORTEST, LONGEST = 4, 2**16  # tokens of the sequences
 MANY = 64  # passes over which the state may grow
 GROWTH = 64.0  # times: a residual stream to which every pass adds as much grows so far
+USUAL, FAR = 0.02, 5.0  # the standard deviation with which this library's models begin, and how many times is far
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,21 @@ def shares(subject: Subject) -> Line:
         return Line(value, FAIL, says)
     says = f"{total:,} trainable parameters" + f", {frozen:,} frozen" * bool(frozen)
     return Line(value, PASS, f"{says}; {len(shared)} storages have more than one name.")
+
+
+def initialization(subject: Subject) -> Line:
+    """Of the tables that token ids are looked up in; a model that begins far from the others may only begin badly."""
+    with torch.no_grad(), Applications(subject.model) as seen:
+        subject.logits(subject.ids)
+    tables = [p for p in subject.model.parameters() if p.dim() == 2 and place(p) in seen.looked_up]
+    if not tables:
+        raise Refused("an embedding of the tokens")
+    deviation = float(max(tables, key=len).detach().float().std())
+    says = f"Embeddings have a standard deviation of {deviation:.2g}"
+    if USUAL / FAR <= deviation <= USUAL * FAR:
+        return Line(deviation, PASS, f"{says}.")
+    says += f", those of this library's models {USUAL}: the initialization alone can decide a short training."
+    return Line(deviation, LOOK, says)
 
 
 def loop(subject: Subject) -> Line:
@@ -142,17 +158,19 @@ def deterministic(subject: Subject) -> Line:
 
 
 def causality(subject: Subject) -> Line:
-    ids, length, worst, where = subject.ids, subject.ids.shape[1], 0.0, None
+    ids, length, worst, where, when = subject.ids, subject.ids.shape[1], 0.0, None, ""
+    training = copy.deepcopy(subject.model).train()
     with torch.no_grad():
-        before = subject.logits(ids)
-        for position in sorted({1, length // 2, length - 1}):
-            changed = ids.clone()
-            changed[:, position] = (changed[:, position] + 1) % subject.vocab_size
-            moved = difference(subject.logits(changed)[:, :position], before[:, :position])
-            if moved > worst:
-                worst, where = moved, position
-    fails = f"Changing token {where} moves logits at earlier positions by {worst:.1e} of the largest: a leak."
-    return equal(worst, fails, "Changing a later token moves no earlier logit.")
+        for model, said in ((subject.model, ""), (training, " in training mode")):
+            before = subject.logits(ids, model=model)
+            for position in sorted({1, length // 2, length - 1}):
+                changed = ids.clone()
+                changed[:, position] = (changed[:, position] + 1) % subject.vocab_size
+                moved = difference(subject.logits(changed, model=model)[:, :position], before[:, :position])
+                if moved > worst:
+                    worst, where, when = moved, position, said
+    fails = f"Changing token {where} moves logits at earlier positions{when} by {worst:.1e} of the largest: a leak."
+    return equal(worst, fails, "Changing a later token moves no earlier logit, in evaluation or in training.")
 
 
 def equal(moved: float, fails: str, passes: str, limit: float = TOLERANCE) -> Line:
@@ -282,6 +300,7 @@ def memory(subject: Subject) -> Line:
 
 CHECKS: dict[str, Callable[[Subject], Line]] = {
     "parameters": shares,
+    "initialization": initialization,
     "loop": loop,
     "multiply-adds": cost,
     "carried state": state,
@@ -300,7 +319,7 @@ CHECKS: dict[str, Callable[[Subject], Line]] = {
 }
 
 
-def check(model: object, /, *, vocab_size: int = 0, length: int = 32, passes: int = 0) -> Report:
+def check(model: object, /, *, vocab_size: int = 0, length: int = 64, passes: int = 0) -> Report:
     """Check a module, a class or a function that makes one; nothing is trained, and the module stays as it is.
 
     `vocab_size` is found in the module where it is 0.  `passes`: how often the looped weights should be applied.

@@ -215,6 +215,12 @@ def named(address: str, /, **settings: object) -> object:
     return build_model(address, seed=0, **settings)
 
 
+def takes(address: str, argument: str) -> bool:
+    """Whether the class or function that `file.py:Name` means has an argument of that name."""
+    model = definition(address) if ":" in address else None
+    return callable(model) and argument in inspect.signature(model).parameters
+
+
 def check_has_class(address: str) -> None:
     """An error for a file without the name of a class in it."""
     if address.endswith(".py"):

@@ -348,10 +348,10 @@ def measure_run(model, task, config: RunConfig, device) -> dict:
 def command_of(config: RunConfig, replace: bool = False) -> str:
     """The line that makes this run, or goes on with it."""
     if config.experiment == "own-data" and not config.data.command_words:
-        return f"the cell or script that began it, of the data {config.data.slug!r}"
+        return f"the command, cell or script that began it, of the data {config.data.slug!r}"
     is_declared = config.architecture in declaration("RECURRENCES")  # which `run` finds by its name
     if not is_declared and not isinstance(registry.find(config.architecture).kind, str):
-        return f"the cell or script that began it, after the class of {config.architecture!r}"
+        return f"the command, cell or script that began it, with the class of {config.architecture!r}"
     model = config.model_spec if isinstance(config.model_spec, str) else f"models=[{json.dumps(config.model_spec)}]"
     words = [model, f"seed={config.seed}", *(f"{k}={json.dumps(v)}" for k, v in config.settings.items())]
     data_words = config.data.command_words if config.experiment == "own-data" else [config.experiment]

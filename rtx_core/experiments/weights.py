@@ -79,15 +79,16 @@ def refuse_changed(record: Record) -> None:
     """An error where a class that was registered here, or the code that trains it, has changed since the record."""
     entry = registry.MODELS.get(record["config"]["architecture"])
     if entry and not isinstance(entry.kind, str) and record.stale_reason():
-        cause = f"another version of the class {entry.kind.__name__} or of what trains it"
-        raise RtxError(f"{record} was made with {cause}; replace=True trains today's.")
+        name = record["config"]["architecture"]
+        cause = f"another version of {name}, of anything else in its file, or of what trains it"
+        raise RtxError(f"{record} was made with {cause}; replace=True (in a terminal --replace) trains today's.")
 
 
 def refuse_changed_task(config: RunConfig, record: Record) -> None:
     """An error where a task of one's own, or the code that it is trained by, has changed since the record."""
     if fingerprint.is_elsewhere(type(config.data).__module__) and record.stale_reason():
         cause = f"another version of the task {type(config.data).__name__} or of the code that it is trained by"
-        raise RtxError(f"{record} was made with {cause}; replace=True trains today's.")
+        raise RtxError(f"{record} was made with {cause}; replace=True (in a terminal --replace) trains today's.")
 
 
 def save_run(config: RunConfig, content: dict, predictions: dict | None, folder: Path) -> Record:
