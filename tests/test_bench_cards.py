@@ -134,7 +134,8 @@ def test_seeds_without_spread_have_a_verdict(candidate, other):
 def test_places_are_among_stacks_by_parameters_by_depth_and_by_layers():
     stacks = [point(f"{n}x1", "recorded", [e], n, 50_000 * n) for n, e in enumerate((0.5, 0.3, 0.1, 0.02), 1)]
     others = [*stacks, point("4x1-w32", "recorded", [0.2], 4), point("1x4", "recorded", [0.01], 4, passes=4)]
-    largest, deepest, worth = compare.places(point("mine", "candidate", [0.06], passes=4), others, "error")
+    loop, largest, deepest, worth = compare.places(point("mine", "candidate", [0.06], passes=4), others, "error")
+    assert "1x4 (" in loop and "4 times" in loop
     assert "4x1-w32 (" in largest and "20.0" in largest
     assert "4x1 (200,000" in deepest
     layers = float(worth.partition("about ")[2].split()[0])

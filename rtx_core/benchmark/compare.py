@@ -23,8 +23,10 @@ def by_seed(point: Point, unit: str) -> list[float]:
 
 
 def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
-    """Sentences: beside the nearest recorded stacks by parameters and by depth, and among stacks of one width."""
-    stacks = [each for each in others if each.role == RECORDED and each.passes == 1]
+    """Sentences: beside the recorded loop nearest in depth, beside the stacks nearest in parameters and in depth, and
+    among stacks of one width."""
+    known = [each for each in others if each.role == RECORDED]
+    stacks, loops = ([each for each in known if (each.passes > 1) == looped] for looped in (False, True))
 
     def deeper(each: Point) -> int:
         return abs(each.depth - candidate.depth)
@@ -37,6 +39,10 @@ def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
         "depth": lambda each: (deeper(each), -each.weights),
     }
     sentences = []
+    if loops:
+        each = min(loops, key=lambda each: (deeper(each), larger(each)))
+        sizes = f"{each.weights:,} parameters, run {each.passes} times"
+        sentences.append(f"The recorded plain loop nearest in depth is {each.name} ({sizes}): {of_seeds(each, unit)}.")
     for control_name, distance in nearest.items() if stacks else ():
         each = min(stacks, key=distance)
         sizes = f"{each.weights:,} parameters in {each.depth} layer{'s' * (each.depth > 1)}"
