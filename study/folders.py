@@ -133,6 +133,10 @@ class Folders:
         runs = Runs(self.records("facts-facts49152-epochs240"), "facts, 240 exposures").of(model)
         return [run for run in runs if run["seed"] != PICKING]
 
+    def long_wider(self, model: str) -> list[Record]:
+        """k-hop at width 256 after 12,000 steps, at 2.5e-4."""
+        return self.hops(f"{WIDER[256][0]}-steps12000-learningrate{min(WIDER_RATES)}").of(model)
+
     def long_hops(self, model: str) -> list[Record]:
         """k-hop after 12,000 steps, at 2e-3."""
         return Runs(self.records("khop-steps12000"), "k-hop, 12,000 steps").of(model)

@@ -52,6 +52,10 @@ def quantities(
 
     asked = questions(runs)
 
+    def wide_long(model: str) -> float:
+        """Wrong at four hops at width 256 after four times the training."""
+        return mean(map(four_hops, runs.long_wider(model)))
+
     def single() -> list[float]:
         """Bits of a fact that one layer stores, run once, by seed."""
         return list(asked["bits"].scores["1x1"].values())
@@ -73,6 +77,7 @@ def quantities(
             f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
             for key in ("hops", "hops_long", "hops_wide")
         },
+        **{f"wide_long_{model}": lambda model=model: number(wide_long(model), ".1%") for model in ("1x2", "2x1")},
         "head": head_in_the_second_pass,
         "single_least": lambda: number(min(single()), ".1f"),
         "single_most": lambda: number(max(single()), ".1f"),
@@ -93,6 +98,7 @@ def quantities(
     }
     checks = {
         "second_pass": lambda: [0.6 < asked["hops"].share() < 0.85, 0.9 < asked["hops_wide"].share() < 1.15],
+        "wide_long_1x2": lambda: [wide_long("1x2") < 0.1, wide_long("1x2") < 1.3 * wide_long("2x1")],
         "bits_share": lambda: [asked["bits"].share() < 0.25, asked["bits_wide"].share() < 0.1],
         "bits_long_share": lambda: [min(asked["bits_long"].shares) / 100 > -0.05, asked["bits_long"].share() < 0.3],
         "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],

@@ -47,6 +47,10 @@ def quantities(
         """The errors at four hops of the seeds that picked no learning rate."""
         return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
 
+    def mean_long(model: str) -> float:
+        """At width 256 after longer training."""
+        return mean(wrong(run, HOPS) for run in runs.long_wider(model))
+
     def as_choose() -> list[Record]:
         """The runs that `rtx choose` would make on this task: a loop and three stacks, three rates, three seeds."""
         models, seeds = ("2x1", "2x2", "4x1", NARROW), (0, 1, 2)
@@ -188,6 +192,7 @@ def quantities(
             f"wide_pass_{end}": lambda place=place: number(wide_pass().odds[place], ".2f")
             for place, end in enumerate(("odds", "low", "high"))
         },
+        **{f"wide_long_{model}": lambda model=model: in_full(mean_long(model)) for model in ("1x2", "2x1")},
         "wide_pass_seeds": lambda: words(len(runs.wider_runs("1x2"))),
         "wide_seeds": lambda: words(len(at_width("2x2"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
@@ -211,6 +216,7 @@ def quantities(
             np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
             len(at_width("1x4")) == 3,
         ],
+        "wide_long_1x2": lambda: [max(map(mean_long, ("1x2", "2x1"))) < 0.1, mean_long("1x2") < 1.3 * mean_long("2x1")],
         "wide_pass_odds": lambda: [wide_pass().odds[1] > 2 / 3, wide_pass().odds[2] < 3 / 2],
         "half_rate": lambda: [
             {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}

@@ -266,8 +266,7 @@ def khop_wider_new_seeds() -> Conditions:
 
 
 def khop_wider_longer() -> Conditions:
-    runs = RUNS.hops(f"{WIDER[256][0]}-steps12000-learningrate0.00025")
-    errors = [[run for run in runs.of(model) if run["seed"] < 2] for model in ("1x2", "2x1")]
+    errors = [[run for run in RUNS.long_wider(model) if run["seed"] < 2] for model in ("1x2", "2x1")]
     planned(min(errors, key=len), 2)
     twice, two = (mean(wrong(run, 4) for run in each) for each in errors)
     share = (0.587 - twice) / (0.587 - two)
