@@ -37,7 +37,7 @@ PASS, LOOK, FAIL, UNKNOWN = "pass", "look", "fail", "not checkable"
 TOLERANCE = 1e-4  # of float32 logits that should be equal, relative to the largest
 SHORTEST, LONGEST = 4, 2**16  # tokens of the sequences
 MANY = 64  # passes over which the state may grow
-GROWTH = 64.0  # times: a residual stream to which every pass adds as much grows so far
+GROWTH = 256.0  # times: four times as far as a residual stream grows to which every pass adds as much
 USUAL, FAR = 0.02, 5.0  # the standard deviation with which this library's models begin, and how many times is far
 
 
