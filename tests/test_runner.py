@@ -230,7 +230,9 @@ def test_an_edited_model_marks_its_record_stale_at_once(registered, monkeypatch)
     real(record)
     forbid(monkeypatch)
     for way in (lambda: weights.load_weights(record), lambda: rtx.run("sst2", "mean", 0, **ASKED)):
-        with pytest.raises(RtxError, match="another version of mean, of anything else in its file, or of what trains it; replace"):
+        with pytest.raises(
+            RtxError, match="another version of mean, of anything else in its file, or of what trains it; replace"
+        ):
             way()
 
 
