@@ -28,7 +28,7 @@ TOKENS = 16  # in a turn, so that weights stay in a cache that they fit in
 
 
 def model_of(name: str, width: int = SIZES["hidden_size"]):
-    (layers, passes), times = SHAPES[name], width // SIZES["hidden_size"] or 0.5
+    (layers, passes), times = SHAPES[name], width / SIZES["hidden_size"]
     sizes = {size: value if size == "vocab_size" else int(value * times) for size, value in SIZES.items()}
     return build_model("looped", seed=0, num_layers=layers, num_passes=passes, **sizes)
 

@@ -212,7 +212,7 @@ def check(
 ) -> None:
     """whether a model is a loop and is sound, in seconds and without training; also passes=, vocab_size= and length="""
     from rtx_core.benchmark.check import check
-    from rtx_core.benchmark.subject import named, takes
+    from rtx_core.benchmark.subject import named
 
     names, settings = parse_words(words)
     if len(names) != 1:
@@ -220,9 +220,8 @@ def check(
     options = {name: settings.pop(name) for name in ("passes", "vocab_size", "length") if name in settings}
     if "vocab_size" in options and ":" not in names[0]:
         settings["vocab_size"] = options["vocab_size"]  # of a registered model's configuration, too
-    if "passes" in options and takes(names[0], "passes"):
-        settings["passes"] = options["passes"]
-    report = check(named(names[0], **settings), **options)
+    passes = {name: value for name, value in options.items() if name == "passes"}
+    report = check(named(names[0], passes, **settings), **options)
     print(report.json() if json else report)
     sys.exit(bool(report.failed))
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean
 
+from scipy.special import logit
+
 from rtx_core.reads import remembered
 from rtx_core.records import Record
 from rtx_core.report import number
@@ -74,7 +76,7 @@ class Question:
 
     def share_in_log_odds(self) -> float:
         """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""
-        return pass_share(lambda model: mean(math.log(e / (1 - e)) for e in self.scores[model].values()))
+        return pass_share(lambda model: mean(map(logit, self.scores[model].values())))
 
     @property
     def p(self) -> float:

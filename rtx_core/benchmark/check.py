@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx_core.benchmark.applications import Applications, names_by_storage, place
@@ -88,11 +88,9 @@ def shares(subject: Subject) -> Line:
 
 def initialization(subject: Subject) -> Line:
     """Of the tables that token ids are looked up in; a model that begins far from the others may only begin badly."""
-    with torch.no_grad(), Applications(subject.model) as seen:
-        subject.logits(subject.ids)
-    tables = [p for p in subject.model.parameters() if p.dim() == 2 and place(p) in seen.looked_up]
+    tables = [part.weight for part in subject.model.modules() if isinstance(part, nn.Embedding)]
     if not tables:
-        raise Refused("an embedding of the tokens")
+        raise Refused("an nn.Embedding of the tokens")
     deviation = float(max(tables, key=len).detach().float().std())
     says = f"Embeddings have a standard deviation of {deviation:.2g}"
     if USUAL / FAR <= deviation <= USUAL * FAR:

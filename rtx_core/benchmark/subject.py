@@ -4,7 +4,7 @@ import copy
 import inspect
 import linecache
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from importlib import import_module
@@ -196,13 +196,15 @@ def trained(subject: Subject) -> list[Tensor]:
         subject.model.eval()
 
 
-def named(address: str, /, **settings: object) -> object:
-    """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings."""
+def named(address: str, optional: Mapping[str, object] | None = None, /, **settings: object) -> object:
+    """What a terminal's word means: `file.py:Name`, `module:Name`, or a registered model with these settings.  The
+    `optional` ones go to a class or function that takes them."""
     if ":" in address:
         model = definition(address)
+        takes = inspect.signature(model).parameters if callable(model) else {}
+        settings |= {name: value for name, value in (optional or {}).items() if name in takes}
         if not settings or not callable(model):
             return model
-        takes = inspect.signature(model).parameters
         if not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
             for name in settings.keys() - takes.keys():
                 raise unknown("argument", name, takes)
@@ -213,12 +215,6 @@ def named(address: str, /, **settings: object) -> object:
     if "name" in settings:
         raise unknown("setting", "name", registry.find(address).config.names())
     return build_model(address, seed=0, **settings)
-
-
-def takes(address: str, argument: str) -> bool:
-    """Whether the class or function that `file.py:Name` means has an argument of that name."""
-    model = definition(address) if ":" in address else None
-    return callable(model) and argument in inspect.signature(model).parameters
 
 
 def check_has_class(address: str) -> None:

@@ -286,6 +286,7 @@ def quantities(
             decoding("1x4") > 2 * decoding("1x1"),
             0.7 < decoding("1x4") / decoding("4x1") < 1.15,
             all(token_ms("1x4", width) < 1.15 * token_ms("4x1", width) for width in WIDTHS),
+            token_ms("1x4", 256) < 0.9 * token_ms("4x1", 256),
             all(token_ms("1x4", width) > 0.8 * token_ms("4x1", width) for width in (512, 1024)),
             all(token_ms("4x1", width // 2) < 0.85 * token_ms("1x4", width) for width in WIDTHS[1:]),
         ],
