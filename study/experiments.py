@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rtx_core.data.config import ClassificationData, FactData, GroupData, HopData, LanguageData, ScanData
 from rtx_core.experiments import Experiment, ModelVariant
-from rtx_core.settings import PositiveInt
+from rtx_core.settings import AtLeastTwo, PositiveInt
 from rtx_core.train.config import TrainConfig
 
 # nanoGPT's own recipe for characters, from which those of all language models differ a little
@@ -88,6 +88,13 @@ class CurriculumData(GroupData):
 
     task_class = "study.curriculum:GroupCurriculum"
     stage: PositiveInt = Field(default=500, description="steps after which the longest sequence is twice as long")
+
+
+class HopSetData(HopData):
+    """k-hop induction from so many training sequences (`small_set.HopSet`)."""
+
+    task_class = "study.small_set:HopSet"
+    sequences: AtLeastTwo = Field(default=1000, description="training sequences, drawn once for each seed")
 
 
 def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> ModelVariant:
@@ -184,6 +191,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         models=_LAYERS_PASSES | _NARROW,
         default_models=("2x2", "4x1", "4x1-w44"),
         seeds=tuple(range(10, 30)),
+    ),
+    "khop-set": _light(  # four hops from few training sequences
+        HopSetData(),
+        _HOPS,
+        models=_LAYERS_PASSES | _NARROW,
+        default_models=("2x2", "4x1", "4x1-w44", "1x4"),
+        seeds=tuple(range(33, 38)),
     ),
     "khop-hard": _light(
         HopData(letters=48, hops=8, eval_texts=720, test_texts=18_432),

@@ -151,6 +151,11 @@ TWENTY = (  # new seeds of each; the narrow stack once more, for as many multipl
     *(Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()),
 )
 
+SET_RATES = (2e-3, 4e-3)
+FEW_SEQUENCES = tuple(  # seeds 30 to 32 pick each model's rate
+    Study("khop-set", {"learning_rate": rate}, range(30, 33)) for rate in SET_RATES
+)
+
 PLAN = (
     Study("sst2", reduced=({}, EPOCH, THREE_DOMAINS)),
     Study("sst2", seeds=(1,), reduced=({}, EPOCH)),
@@ -197,6 +202,7 @@ PLAN = (
     *WIDER_HOPS,
     *WIDER_PASSES,
     *TWENTY,
+    *FEW_SEQUENCES,
     *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
     *(Study("iso-depth", {"backprop_passes": passes}, (0, 1, 2), ("1x6-64",)) for passes in (1, 2)),
