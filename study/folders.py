@@ -19,7 +19,7 @@ from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
 from study.analysis.records import mean_loss
 from study.experiments import ONE_SEED
-from study.plan import AGAIN_RATES, FACTS_AGAIN_RATES, INJECTED, LADDER, TENTH, TUNED, TUNING, WIDER_RATES
+from study.plan import AGAIN_RATES, FACTS_AGAIN_RATES, INJECTED, LADDER, SET_RATES, TENTH, TUNED, TUNING, WIDER_RATES
 
 OWN = 0  # stands for an experiment's own learning rate
 HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
@@ -101,6 +101,10 @@ class Folders:
     def on_new_seeds(self, experiment: str, model: str, rate: float) -> list[Record]:
         own_rate = configure(experiment, model).train.learning_rate
         return self.at_rates(experiment, OWN if rate == own_rate else rate)[0].of(model)
+
+    def few_sequences(self, model: str) -> list[Record]:
+        """k-hop from a fixed training set, at the rate that seeds 30 to 32 picked."""
+        return self.tuned("khop-set", OWN, max(SET_RATES), picked_on=(30, 31, 32)).new(model)
 
     def again_at_equal_work(self) -> list[Record]:
         """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""

@@ -83,9 +83,10 @@ def table(frame: pd.DataFrame, *, label: str, caption: str, note="", wide=False,
     return Displayed({"text/markdown": "\n".join(lines), "text/html": html, "text/plain": plain})
 
 
-def figure(fig: Any, *, label: str, caption: str, alt: str, chart: Any = None) -> Displayed:
+def figure(fig: Any, *, label: str, caption: str, alt: str, chart: Any = None, folded: str = "") -> Displayed:
     """A numbered figure of a matplotlib figure, of axes, or of a seaborn grid, saved as `book/figures/<label>.svg`
-    while the book is built.  `alt` tells what a reader would see; an Altair `chart` takes its place for who asks."""
+    while the book is built.  `alt` tells what a reader would see; an Altair `chart` takes its place for who asks.  In a
+    closed box, if it is `folded` under a title."""
     caption, alt = one_line(caption), one_line(alt)
     if not alt:
         raise RtxError(f"Figure {label!r} has no alt text: say in a sentence what a reader would see in it.")
@@ -99,6 +100,8 @@ def figure(fig: Any, *, label: str, caption: str, alt: str, chart: Any = None) -
     myst = "\n".join([f":::{{figure}} /figures/{label}.svg", *options, "", caption, ":::"])
     if chart is not None:
         myst += "\n\n" + for_script("chart", chart.to_dict(), label).markdown
+    if folded:
+        myst = f"::::{{dropdown}} {one_line(folded)}\n{myst}\n::::"
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     image = f'<img src="{source}" alt="{escape_html(alt)}" style="max-width: 100%; background: white">'
     html = f"<figure>{image}<figcaption>{escape_html(caption)}</figcaption></figure>"

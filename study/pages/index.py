@@ -98,7 +98,11 @@ def quantities(
     }
     checks = {
         "second_pass": lambda: [0.6 < asked["hops"].share() < 0.85, 0.9 < asked["hops_wide"].share() < 1.15],
-        "wide_long_1x2": lambda: [wide_long("1x2") < 0.1, wide_long("1x2") < 1.3 * wide_long("2x1")],
+        "wide_long_1x2": lambda: [
+            len(runs.long_wider("1x2")) == len(runs.long_wider("2x1")) == 2,
+            wide_long("1x2") < 0.1,
+            wide_long("1x2") < 1.3 * wide_long("2x1"),
+        ],
         "bits_share": lambda: [asked["bits"].share() < 0.25, asked["bits_wide"].share() < 0.1],
         "bits_long_share": lambda: [min(asked["bits_long"].shares) / 100 > -0.05, asked["bits_long"].share() < 0.3],
         "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],

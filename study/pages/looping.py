@@ -216,7 +216,11 @@ def quantities(
             np.mean(at_width("1x4")) < min(np.mean(at_width("2x2")), np.mean(at_width("4x1"))),
             len(at_width("1x4")) == 3,
         ],
-        "wide_long_1x2": lambda: [max(map(mean_long, ("1x2", "2x1"))) < 0.1, mean_long("1x2") < 1.3 * mean_long("2x1")],
+        "wide_long_1x2": lambda: [
+            len(runs.long_wider("1x2")) == len(runs.long_wider("2x1")) == 2,
+            max(map(mean_long, ("1x2", "2x1"))) < 0.1,
+            mean_long("1x2") < 1.3 * mean_long("2x1"),
+        ],
         "wide_pass_odds": lambda: [wide_pass().odds[1] > 2 / 3, wide_pass().odds[2] < 3 / 2],
         "half_rate": lambda: [
             {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}

@@ -273,6 +273,17 @@ def khop_wider_longer() -> Conditions:
     return 0.8 <= share <= 1.1 and max(twice, two) < 0.15, share < 0.7
 
 
+def khop_set() -> Conditions:
+    errors = {model: RUNS.few_sequences(model) for model in ("2x2", "4x1-w44", "4x1", "1x4")}
+    planned(min(errors.values(), key=len), 5)
+    beside = unpaired_odds(errors["2x2"], errors["4x1-w44"])
+    more = [
+        mean(wrong(run, 4) for run in each) > mean(wrong(run, 4) for run in RUNS.again(model))
+        for model, each in errors.items()
+    ]
+    return beside.odds[0] >= 1 and all(more), beside.p < 0.05 and beside.odds[0] < 1
+
+
 def khop_again() -> Conditions:
     loop, narrow, stack = map(RUNS.again, ("2x2", "4x1-w44", "4x1"))
     planned(narrow, 20)
