@@ -256,8 +256,8 @@ def main(accept: bool = False, new: bool = False) -> None:
         pending = ", ".join([*unregistered(), *new_runs]) or "none"
         print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {pending}")
         return
-    previous = _runs_at(commit, runs)
-    comparable = {name: current[name] for name in runs if name in reference or name in previous}
+    previous, known = _runs_at(commit, runs), _registered_at(commit)
+    comparable = {name: current[name] for name in runs if name in previous or name in known}
     if messages := differences(previous, comparable):
         raise RtxError(f"Not accepted: here commit {commit[:9]} gives other {'; '.join(messages)}; {ADVICE}.")
     before = {code_name: chain for code_name, chain in registered["codes"].items() if code_name in codes}
@@ -305,6 +305,12 @@ def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
             continue
         results[name]["code"] = fingerprint.run_hash(run["config"]["architecture"], run["task"])
     return results
+
+
+def _registered_at(commit: str) -> dict[str, dict]:
+    """The golden runs that were registered by another commit."""
+    path = fingerprint.GOLDEN.relative_to(REPOSITORY).as_posix()
+    return json.loads(fingerprint.git("show", f"{commit}:{path}") or "{}")
 
 
 def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
