@@ -191,7 +191,7 @@ def test_bad_input_ends_in_one_sentence():
     with pytest.raises(RtxError, match="give vocab_size"):
         check(nn.Linear(3, 3))
     shapes = check(nn.Sequential(nn.Embedding(V, D), nn.Linear(D, V), nn.Flatten(1)))
-    assert shapes[0].verdict == FAIL and {line.verdict for line in shapes[1:]} == {UNKNOWN}
+    assert shapes.failed == ["logits"] and [line.verdict for line in shapes].count(UNKNOWN) == 1 and len(shapes) < 5
     assert "expected logits (B, N, V)" in shapes[0].says
     with torch.no_grad():
         stopped = {line.check: line for line in check(Loop().requires_grad_(False))}
