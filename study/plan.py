@@ -151,9 +151,10 @@ TWENTY = (  # new seeds of each; the narrow stack once more, for as many multipl
     *(Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()),
 )
 
-SET_RATES = (2e-3, 4e-3)
-FEW_SEQUENCES = tuple(  # seeds 30 to 32 pick each model's rate
-    Study("khop-set", {"learning_rate": rate}, range(30, 33)) for rate in SET_RATES
+SET_RATES = (2e-3, 4e-3, 8e-3)
+FEW_SEQUENCES = (  # seeds 30 to 32 pick each model's rate
+    *(Study("khop-set", {"learning_rate": rate}, range(30, 33)) for rate in SET_RATES),
+    Study("khop-set", {"learning_rate": 4e-3}),
 )
 
 PLAN = (
