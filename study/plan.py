@@ -94,6 +94,7 @@ INJECTED = {"injection": "linear", "learning_rate": 1.2e-2}
 TEN = (  # new seeds of text, each model at its best rate on seeds 0 to 2
     Study("iso-depth-again", {"learning_rate": 6e-3}),
     Study("iso-depth-again", INJECTED, models=("1x6-64",)),
+    Study("iso-depth-again", {"steps": 3200, "learning_rate": 6e-3}, range(10, 15), ("1x1-64", "1x2-64", "2x1-64")),
 )
 AS_HEAVY = {"hidden_size": 128, "intermediate_size": 344}  # four of these layers have as many as one of those
 WIDE_FACTS = tuple(  # four times as many facts, for layers with four times the parameters
