@@ -183,6 +183,10 @@ class Folders:
         """Characters at width 64 on ten new seeds, at the rate that seeds 0 to 2 picked."""
         return self.all_rates("iso-depth-again", 0.006).of(model)
 
+    def longer_text(self, model: str) -> list[Record]:
+        """Characters on some of these seeds, with four times the steps, at the same rate."""
+        return Runs(self.records("iso-depth-again-steps3200-learningrate0.006"), "text, 3,200 steps").of(model)
+
     def injected_again(self) -> list[Record]:
         """The injected loop on these seeds."""
         name = f"iso-depth-again-injectionlinear-learningrate{INJECTED['learning_rate']}"

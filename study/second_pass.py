@@ -85,8 +85,8 @@ class Question:
 
 
 def questions(runs: Folders) -> dict[str, Question]:
-    """Of three tasks, each at two widths and at the best learning rate of each model; and of pointers and facts after
-    four times the training, at one rate."""
+    """Of three tasks, each at two widths and at the best learning rate of each model; and of each after four times the
+    training, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
         "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
@@ -97,4 +97,5 @@ def questions(runs: Folders) -> dict[str, Question]:
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
         "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".0%"),
         "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),
+        "text_long": Question(text, 64, lambda model: runs.longer_text(f"{model}-64"), test_loss, ".3f"),
     }

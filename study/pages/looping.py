@@ -21,6 +21,7 @@ SOLVED, BAD = 0.1, 0.03
 NARROW, NARROWEST = "4x1-w44", "4x1-w32"  # with the parameters of two layers, and of one
 MODELS = {name: name for name in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")}
 MODELS |= {"narrow": NARROW, "narrowest": NARROWEST}
+SET_MODELS = {"2x2": "2x2", "1x4": "1x4", "4x1": "4x1", "narrow": NARROW}  # trained on a fixed set
 
 
 def quantities(
@@ -31,11 +32,12 @@ def quantities(
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
+    few: list[Record],
 ) -> Quantities:
     """Of k-hop runs: with four hops at each model's own rate (`again`), and those of which that rate was picked; with
-    eight hops at one rate and at a higher one; on the published task; trained for `longer`; and of `wider` models at
-    several rates."""
-    runs = Folders.among([*again, *rated, *hard, *higher, *wider])
+    eight hops at one rate and at a higher one; on the published task; trained for `longer`; of `wider` models at
+    several rates; and from `few` training sequences."""
+    runs = Folders.among([*again, *rated, *hard, *higher, *wider, *few])
     hard_tuned = runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
@@ -103,6 +105,19 @@ def quantities(
 
     def narrow_at_lower_rate():
         return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
+
+    def from_set(name: str) -> list[float]:
+        """The errors from a fixed training set, on seeds that did not pick the rate."""
+        return [wrong(run, HOPS) for run in runs.few_sequences(SET_MODELS[name])]
+
+    def set_odds(name: str):
+        """Of two layers run twice to a stack, from a fixed training set."""
+        return unpaired_odds(runs.few_sequences("2x2"), runs.few_sequences(SET_MODELS[name]), HOPS)
+
+    def early_stacks() -> list[bool]:
+        """Whether each run of a stack has its best checkpoint before the end."""
+        stacks = [run for name in ("4x1", "narrow") for run in runs.few_sequences(SET_MODELS[name])]
+        return [run["selected"]["step"] < run["config"]["train"]["steps"] for run in stacks]
 
     def steps(run: Record) -> str:
         return number(run["config"]["train"]["steps"], ",")
@@ -196,11 +211,29 @@ def quantities(
         "wide_pass_seeds": lambda: words(len(runs.wider_runs("1x2"))),
         "wide_seeds": lambda: words(len(at_width("2x2"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
+        **{f"set_mean_{name}": lambda name=name: number(mean(from_set(name)), ".0%") for name in SET_MODELS},
+        **{
+            f"set_range_{name}": lambda name=name: f"{min(from_set(name)):.0%} to {max(from_set(name)):.0%}".replace(
+                "%", " %"
+            )
+            for name in SET_MODELS
+        },
+        **{
+            f"set_{end}_{name}": lambda name=name, place=place: number(set_odds(name).odds[place], ".2f")
+            for name in ("4x1", "narrow")
+            for place, end in enumerate(("odds", "low", "high"))
+        },
+        "set_sequences": lambda: number(runs.few_sequences("2x2")[0]["config"]["data"]["sequences"], ","),
+        "set_seeds": lambda: words(len(from_set("2x2"))),
+        "set_early": lambda: words(sum(early_stacks())),
+        "set_runs": lambda: words(len(early_stacks())),
         "times_the_parameters": lambda: number(
             runs.wider_runs("1x4")[0]["parameters"]["non_embedding"] / weights("1x4"), ".0f"
         ),
     }
     checks = {
+        "set_odds_narrow": lambda: [set_odds("narrow").odds[2] < 1, set_odds("4x1").odds[2] < 1],
+        "set_early": lambda: [sum(early_stacks()) > 0.8 * len(early_stacks())],
         "long_share": lambda: [pass_share(lambda model: long_runs.error(model, HOPS)) > 0.6],
         "longer_2x1_least": lambda: [
             min(long_runs.errors("2x1", HOPS)) > 0.08,

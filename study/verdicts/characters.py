@@ -96,6 +96,14 @@ def text_again() -> Conditions:
     return holds and ahead and lower("2x1", "injected"), share >= 0.7 or lower("3x2", "3x1") or not ahead
 
 
+def text_again_longer() -> Conditions:
+    runs = {model: RUNS.longer_text(f"{model}-64") for model in ("1x1", "1x2", "2x1")}
+    planned(min(runs.values(), key=len), 5)
+    share = pass_share(lambda model: mean_loss(runs[model]))
+    difference, _, _, p, _ = unpaired(*(list(map(test_loss, runs[model])) for model in ("1x2", "1x1")))
+    return 0.3 <= share <= 0.67 and difference < 0 and p < 0.05, difference >= 0
+
+
 def text_injected() -> Conditions:
     planned(RUNS.injected_loops())
     loss = mean_loss(RUNS.injected_loops())
