@@ -232,7 +232,12 @@ def quantities(
         ),
     }
     checks = {
-        "set_odds_narrow": lambda: [set_odds("narrow").odds[2] < 1, set_odds("4x1").odds[2] < 1],
+        "set_odds_narrow": lambda: [
+            all(set_odds(name).odds[2] > 1 for name in ("narrow", "4x1")),
+            max(mean(from_set(loop)) for loop in ("2x2", "1x4")) < min(mean(from_set(m)) for m in ("narrow", "4x1")),
+            all(mean(from_set(name)) > 2 * mean(own(name)) for name in SET_MODELS),
+            {learning_rate(run) for model in SET_MODELS.values() for run in runs.few_sequences(model)} == {0.004},
+        ],
         "set_early": lambda: [sum(early_stacks()) > 0.8 * len(early_stacks())],
         "long_share": lambda: [pass_share(lambda model: long_runs.error(model, HOPS)) > 0.6],
         "longer_2x1_least": lambda: [
