@@ -25,7 +25,7 @@ from rtx_core.models.packed import Packed
 from rtx_core.records import released
 from rtx_core.train.config import TrainConfig
 from rtx_core.train.trainer import train
-from study.experiments import EXPERIMENTS, CurriculumData
+from study.experiments import EXPERIMENTS, CurriculumData, HopSetData
 from study.measurements import quantized
 
 TEXTS = HopData(letters=14, hops=3, eval_texts=12, test_texts=24)
@@ -168,6 +168,18 @@ def test_a_scan_is_learned_from_the_state_after_each_pass_or_layer(layers, passe
     assert torch.equal(F.linear(model.output_hidden(state, batch), model.head).view(*inputs.shape, -1), model(inputs))
     with refused("GPT", "states"):
         next(pass_states(build_model("gpt", hidden_size=8, num_heads=2), batch))
+
+
+def test_a_training_set_is_as_large_as_its_setting_and_another_for_each_seed():
+    small = task(HopSetData(sequences=5, eval_texts=16, test_texts=16), 8)
+    afresh = task(HopData(eval_texts=16, test_texts=16), 8)
+
+    def read(seed):
+        return {tuple(row.tolist()) for i in range(20) for row in small.micro_batch(seed, i, 0)[0]}
+
+    assert len(read(0)) == len(read(1)) == 5 and not read(0) & read(1)
+    assert all(torch.equal(*pair) for pair in zip(small.validation[0], afresh.validation[0]))
+    assert small.facts["n_train"] == 5 and small.facts["sha256"] == afresh.facts["sha256"]
 
 
 def test_a_curriculum_doubles_its_texts_and_runs_a_loop_once_a_factor():

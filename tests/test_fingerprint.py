@@ -61,6 +61,7 @@ def test_signs_that_end_no_line_of_python_hide_no_change(sign):
 TEXTS, A = fingerprint.TEXTS, "rtx_core.data.algorithmic"
 LANGUAGE = ["rtx_core.data.characters:Characters", "rtx_core.data.stories:Stories"]
 DRAWN = [f"{A}:KHop", f"{A}:GroupWords", f"{A}:GroupScan", f"{A}:Facts", "study.curriculum:GroupCurriculum"]
+DRAWN.append("study.small_set:HopSet")
 ENCODERS = {(name, TEXTS) for name in ("baseline", "recurrent", "recurrent-wide")}
 LOOPED = set(product(("control", "frailt", "three-part", "relaxed", "looped"), LANGUAGE + DRAWN))
 GPT, KAUSIK = ({(name, task) for task in LANGUAGE} for name in ("gpt", "kausik"))
@@ -83,8 +84,14 @@ USED_BY = [  # files that count as a whole; a registry has names and colours, th
 CHANGES = [(pairs, file, "", "\nREMARK = 1\n") for pairs, files in USED_BY for file in files]
 CHANGES += [  # whom a change concerns, the file, what is there, what comes in its place
     (LOOPED, "models/looped", "before + F.linear(before", "before + 0.5 * F.linear(before"),
-    (on("KHop"), "data/algorithmic", "random, random.randint(len", "random, 0 * random.randint(len"),
-    (on("KHop"), "data/algorithmic", "after[matches] = before[matches] + 1", "after[matches] = before[matches]"),
+    (on("HopSet"), "study/small_set", "RandomState([seed, i])", "RandomState([i, seed])"),
+    (on("KHop", "HopSet"), "data/algorithmic", "random, random.randint(len", "random, 0 * random.randint(len"),
+    (
+        on("KHop", "HopSet"),
+        "data/algorithmic",
+        "after[matches] = before[matches] + 1",
+        "after[matches] = before[matches]",
+    ),
     (on("GroupScan"), "data/algorithmic", "torch.stack(losses).mean()", "torch.stack(losses).sum()"),
     (on("GroupScan"), "data/algorithmic", "state = layer(state, grid)", "state = layer(state + 1, grid)"),
     (GROUPS, "data/algorithmic", "n << halved", "n"),

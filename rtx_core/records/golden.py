@@ -309,8 +309,7 @@ def with_codes(runs: Mapping[str, dict]) -> dict[str, dict]:
 
 def _registered_at(commit: str) -> dict[str, dict]:
     """The golden runs that were registered by another commit."""
-    path = fingerprint.GOLDEN.relative_to(REPOSITORY).as_posix()
-    return json.loads(fingerprint.git("show", f"{commit}:{path}") or "{}")
+    return json.loads(fingerprint.git("show", f"{commit}:{PACKAGE.name}/records/golden.json") or "{}")
 
 
 def _runs_at(commit: str, runs: Mapping[str, dict]) -> dict[str, dict]:
