@@ -15,9 +15,7 @@ JUDGED = sorted(FUNCTIONS)
 RECORDS = paper.records
 NOT_RUN = {
     "bench-in-full",
-    "khop-set",
     "text-again-longer",
-    "khop-wider-new-seeds",
     "yelp-full",
     "facts-wider",
     "pointers-wider",

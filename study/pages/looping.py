@@ -111,8 +111,9 @@ def quantities(
         return [wrong(run, HOPS) for run in runs.few_sequences(SET_MODELS[name])]
 
     def set_odds(name: str):
-        """Of two layers run twice to a stack, from a fixed training set."""
-        return unpaired_odds(runs.few_sequences("2x2"), runs.few_sequences(SET_MODELS[name]), HOPS)
+        """Of 2x2 to a stack, from a fixed training set; of 1x4 to the narrow stack of 2x2."""
+        loop, stack = ("1x4", NARROW) if name == "1x4" else ("2x2", SET_MODELS[name])
+        return unpaired_odds(runs.few_sequences(loop), runs.few_sequences(stack), HOPS)
 
     def early_stacks() -> list[bool]:
         """Whether each run of a stack has its best checkpoint before the end."""
@@ -220,7 +221,7 @@ def quantities(
         },
         **{
             f"set_{end}_{name}": lambda name=name, place=place: number(set_odds(name).odds[place], ".2f")
-            for name in ("4x1", "narrow")
+            for name in ("4x1", "narrow", "1x4")
             for place, end in enumerate(("odds", "low", "high"))
         },
         "set_sequences": lambda: number(runs.few_sequences("2x2")[0]["config"]["data"]["sequences"], ","),
@@ -235,6 +236,7 @@ def quantities(
         "set_odds_narrow": lambda: [
             all(set_odds(name).odds[2] > 1 for name in ("narrow", "4x1")),
             max(mean(from_set(loop)) for loop in ("2x2", "1x4")) < min(mean(from_set(m)) for m in ("narrow", "4x1")),
+            max(from_set("1x4")) < min(from_set("narrow")) and set_odds("1x4").odds[2] < 1,
             all(mean(from_set(name)) > 2 * mean(own(name)) for name in SET_MODELS),
             {learning_rate(run) for model in SET_MODELS.values() for run in runs.few_sequences(model)} == {0.004},
         ],
