@@ -110,6 +110,7 @@ def quantities(
         "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],
         "text_wide_share": lambda: [0.25 < asked["text_wide"].share() < 0.4, asked["text_wide"].p < 0.05],
         "four_passes": lambda: [unpaired_odds(runs.again("1x4"), runs.again("4x1")).p > 0.05],
+        "text_long_share": lambda: [0.3 < asked["text_long"].share() < 0.6, asked["text_long"].p < 0.05],
         "text_share": lambda: [0.38 < asked["text"].share() < 0.62],
         "single_least": lambda: [min(single()) < 0.8 * max(single())],
         "answer": lambda: [max(wrong("2x2")) < 0.03, min(wrong("2x1")) > 0.2],
