@@ -140,7 +140,7 @@ def test_a_faulty_model_is_one_sentence_a_task_and_the_rest_of_the_card_is_made(
     card = rtx.bench(mine, "trial", fault=fault)
     (task,) = card.tasks
     assert FAULTS[fault] in task.problem and "\n" not in task.problem and task.candidate is None
-    assert len(card.check) == 18
+    assert [line.verdict for line in card.check].count("fail") > 0
     assert 'class="problem"' in cards.page(card) and record_times() == {}
 
 

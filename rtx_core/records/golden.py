@@ -257,7 +257,7 @@ def main(accept: bool = False, new: bool = False) -> None:
         print(f"all golden runs give their recorded numbers; waiting for `golden --accept`: {pending}")
         return
     previous, known = _runs_at(commit, runs), _registered_at(commit)
-    comparable = {name: current[name] for name in runs if name in previous or name in known}
+    comparable = {name: current[name] for name in runs if name in previous or name in reference.keys() & known.keys()}
     if messages := differences(previous, comparable):
         raise RtxError(f"Not accepted: here commit {commit[:9]} gives other {'; '.join(messages)}; {ADVICE}.")
     before = {code_name: chain for code_name, chain in registered["codes"].items() if code_name in codes}

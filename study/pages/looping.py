@@ -237,8 +237,8 @@ def quantities(
             all(set_odds(name).odds[2] > 1 for name in ("narrow", "4x1")),
             max(mean(from_set(loop)) for loop in ("2x2", "1x4")) < min(mean(from_set(m)) for m in ("narrow", "4x1")),
             max(from_set("1x4")) < min(from_set("narrow")) and set_odds("1x4").odds[2] < 1,
-            all(mean(from_set(name)) > 2 * mean(own(name)) for name in SET_MODELS),
-            {learning_rate(run) for model in SET_MODELS.values() for run in runs.few_sequences(model)} == {0.004},
+            all(mean(from_set(name)) > 2 * mean(own(name)) for name in SET_MODELS)
+            and {learning_rate(run) for model in SET_MODELS.values() for run in runs.few_sequences(model)} == {0.004},
         ],
         "set_early": lambda: [sum(early_stacks()) > 0.8 * len(early_stacks())],
         "long_share": lambda: [pass_share(lambda model: long_runs.error(model, HOPS)) > 0.6],
