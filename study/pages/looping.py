@@ -32,12 +32,12 @@ def quantities(
     published: list[Record],
     longer: list[Record],
     wider: list[Record],
-    few: list[Record],
+    small_set: list[Record],
 ) -> Quantities:
     """Of k-hop runs: with four hops at each model's own rate (`again`), and those of which that rate was picked; with
     eight hops at one rate and at a higher one; on the published task; trained for `longer`; of `wider` models at
-    several rates; and from `few` training sequences."""
-    runs = Folders.among([*again, *rated, *hard, *higher, *wider, *few])
+    several rates; and on a `small_set` of training sequences."""
+    runs = Folders.among([*again, *rated, *hard, *higher, *wider, *small_set])
     hard_tuned = runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
