@@ -280,14 +280,14 @@ def _code_of(run: Mapping) -> str:
 
 def _register(runs: Mapping, numbers: Mapping, since: Mapping, codes: Mapping[str, list[str]]) -> None:
     """Write the numbers of golden runs, the first code that each has run on (None: today's), and the codes."""
-    lines = []
+    lines, head = [], fingerprint.commit()  # before the files below change the tree
     for name, run in runs.items():
         content = {"task": run["task"], "config": run["config"]}
         content |= {"since": since.get(name) or codes[_code_of(run)][-1]}
         content |= {path: numbers[name][path] for path in PATHS}
         lines.append(f"{json.dumps(name)}: {json.dumps(content)}")
     write_atomically(fingerprint.GOLDEN, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
-    head, before = fingerprint.commit(), fingerprint.registered()["commit"]
+    before = fingerprint.registered()["commit"]
     commit = head["commit"] if head["clean"] else before or head["commit"]
     write_json(fingerprint.SAME_NUMBERS, {"commit": commit, "codes": codes})
     for cached in (fingerprint.registered, fingerprint.golden_runs, fingerprint.since):

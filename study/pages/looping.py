@@ -12,7 +12,7 @@ from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
-from study.analysis.wording import at_least, seeds
+from study.analysis.wording import at_least, seeds, span
 from study.folders import PICKING, Folders
 from study.plan import WIDER_RATES
 
@@ -214,9 +214,7 @@ def quantities(
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         **{f"set_mean_{name}": lambda name=name: number(mean(from_set(name)), ".0%") for name in SET_MODELS},
         **{
-            f"set_range_{name}": lambda name=name: f"{min(from_set(name)):.0%} to {max(from_set(name)):.0%}".replace(
-                "%", " %"
-            )
+            f"set_range_{name}": lambda name=name: span(from_set(name), lambda error: number(error, ".0%"))
             for name in SET_MODELS
         },
         **{
