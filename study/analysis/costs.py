@@ -17,11 +17,6 @@ def wide_token_ms(costs: Mapping, model: str, width: int) -> float:
     return row["median_ms"] / row["tokens"]
 
 
-def wide_weights(costs: Mapping, model: str, width: int) -> int:
-    """The weights of the layers of these models."""
-    return _by_width(costs, model, width)["weight_bytes"] // 4
-
-
 def _by_width(costs: Mapping, model: str, width: int) -> Mapping:
     return next(row for row in costs["decoding_by_width"] if (row["model"], row["width"]) == (model, width))
 

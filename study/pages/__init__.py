@@ -6,6 +6,7 @@ else, so a reader's own seeds, models and settings reach the text.
 
 from study.pages import (
     bench,
+    build_one,
     claims,
     conclusions,
     data,
@@ -35,6 +36,7 @@ from study.pages import (
 
 __all__ = [
     "bench",
+    "build_one",
     "claims",
     "conclusions",
     "data",

@@ -141,8 +141,8 @@ def quantities(
             for key, measure, names in (
                 ("mean", mean, compared_models),
                 ("median", median, ("2x2", "1x4", *against[:3])),
-                ("worst", max, ("2x2", "1x4", *against)),
-                ("best", min, ("2x1", "narrow", "equal", "narrowest")),
+                ("worst", max, ("2x2", "1x4", "4x1")),
+                ("best", min, ("2x1",)),
             )
             for name in names
         },

@@ -157,7 +157,6 @@ def quantities(
             for model, widths in (("1x1", WIDTHS[1:]), ("1x4", WIDTHS[1:]), ("4x1", WIDTHS))
             for width in widths
         },
-        "wide_million": lambda: number(costs.wide_weights(decoders, "1x1", 1024) / 1e6, ".0f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
@@ -173,9 +172,6 @@ def quantities(
         "long_root": lambda: str(sum(pair.holds(0.5) for pair in long_pairs())),
         "long_divided": lambda: str(sum(pair.holds(1) for pair in long_pairs())),
         "narrow_six": lambda: number(mean(map(four_hops, runs.narrow_six())), ".2%"),
-        "narrow_six_least": lambda: number(min(map(four_hops, runs.narrow_six())), ".2%"),
-        "narrow_six_most": lambda: number(max(map(four_hops, runs.narrow_six())), ".2%"),
-        "six_seeds": lambda: words(len(six().of("1x6"))),
         "six_steps": lambda: number(six().of("1x6")[0]["config"]["train"]["steps"], ","),
         "always_wrong": lambda: number(six().error("1x6", HOPS, 6), ".3%"),
         # Rounding

@@ -1,0 +1,48 @@
+"""If you build one: what four decoders with room for 30 million weights store and compute."""
+
+from rtx_core.models.configs import LoopedConfig
+from rtx_core.report import number
+from rtx_core.report.quantities import Quantities
+from study.analysis import cache
+from study.analysis.formulas import size_of
+from study.analysis.roster import applications, multiply_adds
+
+WIDTH, NARROW, VOCABULARY = 512, 416, 32_000
+SHAPES = {"few": (4, 1, WIDTH), "loop": (4, 2, WIDTH), "narrow": (8, 1, NARROW), "deep": (8, 1, WIDTH)}
+
+
+def decoder(layers: int, passes: int, width: int) -> LoopedConfig:
+    """With heads of size 32 and a feed-forward network of 8/3 of the width, rounded up to a multiple of 8."""
+    return LoopedConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=width,
+        num_layers=layers,
+        num_passes=passes,
+        num_heads=width // 32,
+        intermediate_size=8 * -(-width // 3),
+    )
+
+
+def work(c: LoopedConfig) -> int:
+    """Multiply-adds per token, those of the output layer included."""
+    return multiply_adds(c) * applications(c) + c.vocab_size * c.hidden_size
+
+
+def quantities() -> Quantities:
+    """Of the decoders themselves: nothing is read."""
+    shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
+    numbers = {"vocabulary": lambda: f"{VOCABULARY:,}", "narrow_width": lambda: str(NARROW)}
+    for name, c in shapes.items():
+        numbers |= {
+            f"total_{name}": lambda c=c: number(size_of(c)["total"] / 1e6, ".0f"),
+            f"layers_{name}": lambda c=c: number(size_of(c)["layers"] / 1e6, ".1f"),
+            f"work_{name}": lambda c=c: number(work(c) / 1e6, ".0f"),
+            f"cache_{name}": lambda c=c: number(cache.size(c.num_layers, c.num_passes, c.hidden_size, 2) / 1024, ".0f"),
+        }
+    loop, narrow = shapes["loop"], shapes["narrow"]
+    numbers |= {
+        "more_in_layers": lambda: number(100 * (size_of(narrow)["layers"] / size_of(loop)["layers"] - 1), ".0f"),
+        "less_work": lambda: number(100 * (1 - work(narrow) / work(loop)), ".0f"),
+        "more_steps": lambda: number(work(loop) / work(narrow), ".1f"),
+    }
+    return Quantities(numbers)
