@@ -28,8 +28,8 @@ from rtx_core.benchmark.check import FAIL, check
 from rtx_core.benchmark.compare import places, with_verdicts
 from rtx_core.benchmark.recorded import LENGTH, TOKENS, counts, point, recorded_points
 from rtx_core.benchmark.subject import check_has_class, definition, passes_argument, vocabulary
-from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX, TEXT, of_evaluation, unit_of, variant
-from rtx_core.benchmark.words import at_an_end
+from rtx_core.benchmark.suite import BUDGETS, LADDER, NATS, PREFIX, SUITE, TEXT, error, of_evaluation, unit_of, variant
+from rtx_core.benchmark.words import at_an_end, score
 from rtx_core.data.config import name_parts
 from rtx_core.errors import RtxError, reason, unknown, whole_number
 from rtx_core.experiments import cost
@@ -167,18 +167,27 @@ def train(
     for count, (i, outcome) in enumerate(attempts([(configs[i], again[i]) for i in missing], model, jobs), 1):
         outcomes[missing[i]], finished = outcome, finished + minutes[i]
         minutes_left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
-        score = outcome if isinstance(outcome, str) else outcome.score
+        said = outcome if isinstance(outcome, str) else score_of(outcome)
         progress = f"{count} of {len(missing)}, about {cost.duration(minutes_left)} left"
         config = configs[missing[i]]
-        say(f"{called} · {config.name} · {config.model} · seed {config.seed} · {score} · {progress}")
+        say(f"{called} · {config.name} · {config.model} · seed {config.seed} · {said} · {progress}")
     return outcomes
 
 
+def score_of(record: Record) -> str:
+    """As its card has it, if the run is one of the suite's."""
+    task = record["experiment"].removeprefix(PREFIX)
+    if task not in SUITE:
+        return record.score
+    return f"{'loss' if task in NATS else 'test error'} {score(error(task, record)[0], unit_of(task))}"
+
+
 def expected_minutes(config: RunConfig) -> float:
-    """Those of a like run of this model, else of the median recorded one under the same settings, else one."""
+    """Those of a like run of this model, else of others under the same settings, else of another size, else one."""
     runs = records.records(experiment=config.experiment)
     like = [run["seconds"] / 60 for run in runs if run["name"] == config.name]
-    return cost.minutes(config, runs) or float(np.median(like or [1.0]))
+    of_others = float(np.median(like)) if like else cost.minutes(config, runs, same_model=False)
+    return cost.minutes(config, runs) or of_others or 1.0
 
 
 class AtPasses(nn.Module):
@@ -209,13 +218,14 @@ def measure(task: str, run: runner.Run, passes: int) -> dict[str, list[tuple[int
     model, cpu = run.model, torch.device("cpu")
     examples = run.config.data.task(run.config.train.batch_size)
 
-    def score(model: nn.Module) -> float:
+    def validation_error(model: nn.Module) -> float:
         return of_evaluation(task, examples.evaluate(model, cpu, nullcontext()))
 
-    errors = {"rounded": [(32, score(model)), *((bits, score(rounded(model, bits))) for bits in BITS)]}
+    errors = {"rounded": [(32, validation_error(model))]}
+    errors["rounded"] += [(bits, validation_error(rounded(model, bits))) for bits in BITS]
     if passes > 1 and passes_argument(getattr(model, "module", model)):
         numbers = {round(n) for n in np.linspace(1, 2 * passes, min(2 * passes, MOST_PASSES))} | {passes}
-        errors["passes"] = [(n, score(AtPasses(model, n))) for n in sorted(numbers)]
+        errors["passes"] = [(n, validation_error(AtPasses(model, n))) for n in sorted(numbers)]
     return errors
 
 
@@ -242,8 +252,8 @@ def result(task: str, budget: str, size: Counts, outcomes: list[tuple], roles: M
     try:
         config = next(config for config, outcome in outcomes if outcome is best[0])
         changes |= measure(task, runner.Run(config, best[0]), size.passes)
-    except RtxError as error:  # the weights of a run that was made elsewhere
-        changes["problem"] = " ".join([*problems, str(error)])
+    except RtxError as missing:  # the weights of a run that was made elsewhere
+        changes["problem"] = " ".join([*problems, str(missing)])
     return part.model_copy(update=changes)
 
 

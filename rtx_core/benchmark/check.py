@@ -78,11 +78,14 @@ def shares(subject: Subject) -> Line:
             key = bytes(str(tuple(values.shape)), "ascii") + values.float().numpy().tobytes()
             copies.setdefault(key, set()).add(place(parameter))
     equal = [sorted(names[storage][0] for storage in places) for places in copies.values() if len(places) > 1]
-    value = {"trainable": total, "frozen": frozen, "shared": shared, "copies": equal}
+    tables = {part.weight for part in model.modules() if isinstance(part, nn.Embedding)}
+    embeddings = sum(table.numel() for table in tables)
+    value = {"trainable": total, "frozen": frozen, "embeddings": embeddings, "shared": shared, "copies": equal}
     if equal:
         says = f"{' and '.join(equal[0])} hold equal values in separate memory: copied, so training will part them."
         return Line(value, FAIL, says)
     says = f"{total:,} trainable parameters" + f", {frozen:,} frozen" * bool(frozen)
+    says += f", {embeddings:,} of all in embeddings" * bool(embeddings)
     return Line(value, PASS, f"{says}; {len(shared)} storages have more than one name.")
 
 

@@ -9,8 +9,10 @@ from rtx_core.experiments.configure import RunConfig
 MAX_LISTED = 8  # names of runs in an announcement
 
 
-def minutes(config: RunConfig, runs: Sequence[records.Record], device_type: str = "cpu") -> float | None:
-    """Minutes of the most similar recorded run of this experiment and model, scaled by what each reads, or None."""
+def minutes(
+    config: RunConfig, runs: Sequence[records.Record], device_type: str = "cpu", same_model: bool = True
+) -> float | None:
+    """Minutes of the most similar recorded run of this experiment and this or any model, scaled by what each reads."""
     epoch_fields = ("epochs", "fraction", "train_rows", "facts", "max_length")
     size_fields = ("steps", "batch_size") if config.train.steps else epoch_fields
     sizes = config.data.model_dump() | config.train.model_dump()
@@ -22,7 +24,8 @@ def minutes(config: RunConfig, runs: Sequence[records.Record], device_type: str 
         return recorded_sizes.get("length") != sizes.get("length"), abs(1 - work), record["seconds"] / 60 * work
 
     runs = [r for r in runs if r["environment"]["device_type"] == device_type]
-    similar = [r for r in runs if (r["experiment"], r["model"]) == (config.experiment, config.model)]
+    similar = [r for r in runs if r["experiment"] == config.experiment]
+    similar = [r for r in similar if r["model"] == config.model or not same_model]
     if config.experiment == "own-data":  # of these data alone
         similar = [r for r in similar if f"{r['name']}-".startswith(f"own-{config.data.slug}-")]
     similar = [r for r in similar if bool(r["config"]["data"].get("train_rows")) == bool(sizes.get("train_rows"))]
