@@ -18,12 +18,12 @@ from benchmarks import timing
 from rtx_core.models import build_model, count_parameters
 from rtx_core.train.config import TrainConfig
 
-SHAPES = {"1x1": (1, 1), "1x2": (1, 2), "1x4": (1, 4), "2x2": (2, 2), "4x1": (4, 1)}
+SHAPES = {"1x1": (1, 1), "1x2": (1, 2), "1x4": (1, 4), "2x1": (2, 1), "2x2": (2, 2), "4x1": (4, 1)}
 SIZES = {"vocab_size": 512, "hidden_size": 256, "num_heads": 8, "intermediate_size": 688}
 BATCH, LENGTH = 8, 128  # of a training step
 CONTEXTS = (64, 512)  # tokens read before the one that is timed
 ROUNDS = 10
-WIDTHS, WIDE = (128, 256, 512, 1024), ("1x1", "1x4", "4x1")  # four layers of half the width have as many weights as one
+WIDTHS = (128, 256, 512, 1024)  # four layers of half the width have as many weights as one
 TOKENS = 16  # in a turn, so that weights stay in a cache that they fit in
 
 
@@ -115,7 +115,7 @@ def decoding(options: timing.Options) -> list[dict]:
 def decoding_by_width(options: timing.Options) -> list[dict]:
     """Milliseconds of `TOKENS` more tokens of one text, for each width and model, with its weights' bytes."""
     ways, weights = {}, {}
-    for name, width in product(WIDE, WIDTHS):
+    for name, width in product(SHAPES, WIDTHS):
         model = model_of(name, width).to(options.where).eval()
         token, state = torch.zeros(1, dtype=torch.long, device=options.where), model.start(1)
         for _ in range(CONTEXTS[0]):

@@ -133,6 +133,12 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             for key, model in (("two", "1x2"), ("six", "1x6"))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
+        **{f"tuning_{n}x1": lambda n=n: number(gain_of_rate(f"{n}x1-64"), ".3f") for n in (1, 2)},
+        "tuning_loops": lambda: number(max(gain_of_rate(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")), ".3f"),
+        **{
+            f"three_{end}gain": lambda place=place: number(compared(new("3x1"), new("3x2"))[place], ".3f")
+            for place, end in enumerate(("", "low_", "high_"))
+        },
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
         "injected_plain_p": lambda: number(compared(runs.injected_again(), new("1x6"))[3], ".2g"),
         "injected_twice_p": lambda: number(compared(runs.injected_again(), new("1x2"))[3], ".2g"),
