@@ -7,14 +7,20 @@ from study.analysis import cache
 from study.analysis.formulas import size_of
 from study.analysis.roster import applications, multiply_adds
 
-WIDTH, NARROW, VOCABULARY = 512, 416, 32_000
-SHAPES = {"few": (4, 1, WIDTH), "loop": (4, 2, WIDTH), "narrow": (8, 1, NARROW), "deep": (8, 1, WIDTH)}
+WIDTH, NARROW, VOCABULARY, FEWER, TINY = 512, 416, 32_000, 8_000, 256
+SHAPES = {  # layers, passes, width, vocabulary
+    "few": (4, 1, WIDTH, VOCABULARY),
+    "loop": (4, 2, WIDTH, VOCABULARY),
+    "narrow": (8, 1, NARROW, VOCABULARY),
+    "deep": (8, 1, WIDTH, VOCABULARY),
+    "cut": (8, 1, WIDTH, FEWER),
+}
 
 
-def decoder(layers: int, passes: int, width: int) -> LoopedConfig:
+def decoder(layers: int, passes: int, width: int, vocabulary: int) -> LoopedConfig:
     """With heads of size 32 and a feed-forward network of 8/3 of the width, rounded up to a multiple of 8."""
     return LoopedConfig(
-        vocab_size=VOCABULARY,
+        vocab_size=vocabulary,
         hidden_size=width,
         num_layers=layers,
         num_passes=passes,
@@ -31,7 +37,13 @@ def work(c: LoopedConfig) -> int:
 def quantities() -> Quantities:
     """Of the decoders themselves: nothing is read."""
     shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
-    numbers = {"vocabulary": lambda: f"{VOCABULARY:,}", "narrow_width": lambda: str(NARROW)}
+    numbers = {
+        "vocabulary": lambda: f"{VOCABULARY:,}",
+        "fewer_tokens": lambda: f"{FEWER:,}",
+        "narrow_width": lambda: str(NARROW),
+        "total_tiny": lambda: number(size_of(decoder(6, 1, TINY, TINY))["total"] / 1e6, ".0f"),
+        "megabytes": lambda: number(2 * size_of(shapes["few"])["total"] / 8e6, ".0f"),
+    }
     for name, c in shapes.items():
         numbers |= {
             f"total_{name}": lambda c=c: number(size_of(c)["total"] / 1e6, ".0f"),
@@ -42,7 +54,6 @@ def quantities() -> Quantities:
     loop, narrow = shapes["loop"], shapes["narrow"]
     numbers |= {
         "more_in_layers": lambda: number(100 * (size_of(narrow)["layers"] / size_of(loop)["layers"] - 1), ".0f"),
-        "less_work": lambda: number(100 * (1 - work(narrow) / work(loop)), ".0f"),
         "more_steps": lambda: number(work(loop) / work(narrow), ".1f"),
     }
     return Quantities(numbers)

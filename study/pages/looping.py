@@ -5,6 +5,7 @@ from functools import partial
 from statistics import mean, median
 
 import numpy as np
+from scipy.special import logit
 
 from rtx_core.records import Record
 from rtx_core.report import number, p_value
@@ -132,6 +133,10 @@ def quantities(
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "share": lambda: number(100 * pass_share(lambda model: mean(own(model))), ".0f"),
+        "odds_share": lambda: number(100 * pass_share(lambda model: mean(map(logit, own(model)))), ".0f"),
+        "long_odds_share": lambda: number(
+            100 * pass_share(lambda model: mean(map(logit, long_runs.errors(model, HOPS)))), ".0f"
+        ),
         "long_share": lambda: number(100 * pass_share(lambda model: long_runs.error(model, HOPS)), ".0f"),
         "rates": lambda: words(len({learning_rate(run) for run in rated if run["model"] == "2x2"})),
         "new_seeds": lambda: words(len(own("2x2"))),

@@ -154,9 +154,14 @@ def quantities(
         "in_turn_from": lambda: number(mean(test_loss(b) for _, b in in_pairs()), ".2f"),
         **{
             f"ms_{model}_{width}": lambda model=model, width=width: number(token_ms(model, width), ".1f")
-            for model, widths in (("1x1", WIDTHS[1:]), ("1x4", WIDTHS[1:]), ("4x1", WIDTHS))
+            for model, widths in (
+                *((each, WIDTHS[1:]) for each in ("1x1", "1x4")),
+                *((each, (256,)) for each in ("1x2", "2x1", "2x2")),
+                ("4x1", WIDTHS),
+            )
             for width in widths
         },
+        "loop_time_512": lambda: number(token_ms("1x4", 512) / token_ms("4x1", 512), ".1f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
@@ -282,8 +287,10 @@ def quantities(
             decoding("1x4") > 2 * decoding("1x1"),
             0.7 < decoding("1x4") / decoding("4x1") < 1.15,
             all(token_ms("1x4", width) < 1.15 * token_ms("4x1", width) for width in WIDTHS),
-            token_ms("1x4", 256) < 0.9 * token_ms("4x1", 256),
-            all(token_ms("1x4", width) > 0.8 * token_ms("4x1", width) for width in (512, 1024)),
+            all(token_ms("1x4", width) < 0.8 * token_ms("4x1", width) for width in (256, 512)),
+            token_ms("1x4", 1024) > 0.9 * token_ms("4x1", 1024),
+            token_ms("2x1", 256) < 1.15 * token_ms("1x2", 256),
+            token_ms("4x1", 128) < token_ms("1x4", 256),
             all(token_ms("4x1", width // 2) < 0.85 * token_ms("1x4", width) for width in WIDTHS[1:]),
         ],
         "kept_loop": lambda: [
