@@ -17,6 +17,11 @@ def wide_token_ms(costs: Mapping, model: str, width: int) -> float:
     return row["median_ms"] / row["tokens"]
 
 
+def weight_bytes(costs: Mapping, model: str, width: int) -> int:
+    """Of the layers, in 32 bits."""
+    return _by_width(costs, model, width)["weight_bytes"]
+
+
 def _by_width(costs: Mapping, model: str, width: int) -> Mapping:
     return next(row for row in costs["decoding_by_width"] if (row["model"], row["width"]) == (model, width))
 
