@@ -77,6 +77,8 @@ def quantities(
         ],
         "wide_steps": lambda: [
             all(solved_by_pass(run) == [0, 1, 2, 4] for run in wider_loops),
+            all(solved_by_pass(run)[0] == 0 for run in small_loops()),
+            mean(solved_by_pass(run)[3] for run in small_loops()) > 3.3,
             mean(sum(solved_by_pass(run)) for run in small_loops()) < 7,
             all(run[4] <= 4 < run[5] for run in map(solved_by_pass, hard)),
             all(solved_by_pass(run)[1] == 2 for run in random_passes),
