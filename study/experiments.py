@@ -90,6 +90,12 @@ class CurriculumData(GroupData):
     stage: PositiveInt = Field(default=500, description="steps after which the longest sequence is twice as long")
 
 
+class FixedPassesData(CurriculumData):
+    """The same texts, every model being run as often as it is tested (`fixed_passes.FixedPasses`)."""
+
+    task_class = "study.fixed_passes:FixedPasses"
+
+
 class HopSetData(HopData):
     """k-hop induction from so many training sequences (`small_set.HopSet`)."""
 
@@ -256,6 +262,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         _HOPS.replace(batch_size=16),
         models={"1x8": _looped(1, 8), "1x64": _looped(1, 64), "8x1": _looped(8, 1)},
         default_models=("1x64", "8x1"),
+        seeds=(0, 1, 2),
+    ),
+    "state-tracking-fixed-passes": _light(  # short products first, but no more passes than in the test
+        FixedPassesData(group="S3"),
+        _HOPS.replace(batch_size=16),
+        models={"1x8": _looped(1, 8)},
+        default_models=("1x8",),
         seeds=(0, 1, 2),
     ),
     "iso-depth": _light(

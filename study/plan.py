@@ -252,7 +252,8 @@ PLAN = (
     Study("khop-hard", {"learning_rate": 4e-3}, models=("2x1", "6x1", "2x3", "1x6", "6x1-w36")),
     *(Study("facts", FACTS | {"learning_rate": rate}, models=("1x1", "1x4", "2x1", "2x2")) for rate in (4e-3, 1e-3)),
     Study("facts", FACTS | {"learning_rate": 8e-3}, models=("1x1",)),  # which alone trains well at 4e-3
-    Study("state-tracking-curriculum", {}, models=("1x8",)),  # fewer passes than factors
+    Study("state-tracking-curriculum", {}, models=("1x8",)),  # stopped after fewer passes than in training
+    Study("state-tracking-fixed-passes"),
     Study("state-tracking-curriculum", {"stage": 1}, models=("1x64",)),  # all lengths from the beginning
     Study("khop-hard", {}, (3,), ("2x3", "1x6", "6x1")),  # the first one's weights are kept
     *(Study("khop", {"learning_rate": rate}, (0, 1, 2), EQUALS) for rate in (1e-3, 4e-3, 8e-3)),

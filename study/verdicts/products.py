@@ -45,11 +45,15 @@ def state_tracking_curriculum() -> Conditions:
     return holds and min(runs.factors("8x1")) > max(longer.factors("8x1")), sum(n < 16 for n in loop) >= 2
 
 
-def state_tracking_few_passes() -> Conditions:
-    runs = RUNS.hops("state-tracking-curriculum")
+def state_tracking_few_passes(name: str = "state-tracking-curriculum") -> Conditions:
+    runs = RUNS.hops(name)
     planned(runs.of("1x8"))
     factors = runs.factors("1x8")
     return min(factors) >= 6 and max(factors) <= 16, sum(n >= 32 for n in factors) >= 2
+
+
+def state_tracking_fixed_passes() -> Conditions:
+    return state_tracking_few_passes("state-tracking-fixed-passes")
 
 
 def state_tracking_parity() -> Conditions:
