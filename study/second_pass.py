@@ -50,6 +50,12 @@ class Question:
         return pass_share(lambda model: mean(self.scores[model].values()))
 
     @property
+    def of_each_loop(self) -> list[float]:
+        """Of the layer run twice by seed, beside the mean scores of the others, in per cent."""
+        once, two = (mean(self.scores[model].values()) for model in ("1x1", "2x1"))
+        return [100 * (once - twice) / (once - two) for twice in self.scores["1x2"].values()]
+
+    @property
     def shares(self) -> list[float]:
         """Of each seed that all models have, in per cent."""
         seeds = set.intersection(*map(set, self.scores.values()))

@@ -167,10 +167,10 @@ def train(
     for count, (i, outcome) in enumerate(attempts([(configs[i], again[i]) for i in missing], model, jobs), 1):
         outcomes[missing[i]], finished = outcome, finished + minutes[i]
         minutes_left = (sum(minutes) - finished) / finished * (perf_counter() - begin) / 60
-        said = outcome if isinstance(outcome, str) else score_of(outcome)
+        result_text = outcome if isinstance(outcome, str) else score_of(outcome)
         progress = f"{count} of {len(missing)}, about {cost.duration(minutes_left)} left"
         config = configs[missing[i]]
-        say(f"{called} · {config.name} · {config.model} · seed {config.seed} · {said} · {progress}")
+        say(f"{called} · {config.name} · {config.model} · seed {config.seed} · {result_text} · {progress}")
     return outcomes
 
 
