@@ -7,7 +7,7 @@ from study.analysis import cache
 from study.analysis.formulas import size_of
 from study.analysis.roster import applications, multiply_adds
 
-WIDTH, NARROW, VOCABULARY, FEWER, TINY = 512, 416, 32_000, 8_000, 256
+WIDTH, NARROW, VOCABULARY, FEWER, TINY = 512, 416, 32_000, 8_000, 1_000
 SHAPES = {  # layers, passes, width, vocabulary
     "few": (4, 1, WIDTH, VOCABULARY),
     "loop": (4, 2, WIDTH, VOCABULARY),
@@ -31,17 +31,20 @@ def decoder(layers: int, passes: int, width: int, vocabulary: int) -> LoopedConf
 
 def work(c: LoopedConfig) -> int:
     """Multiply-adds per token, those of the output layer included."""
-    return multiply_adds(c) * applications(c) + c.vocab_size * c.hidden_size
+    injection = 2 * c.hidden_size**2 * c.num_passes * (c.injection == "linear")
+    return multiply_adds(c) * applications(c) + injection + c.vocab_size * c.hidden_size
 
 
 def quantities() -> Quantities:
     """Of the decoders themselves: nothing is read."""
     shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
+    shapes["injected"] = shapes["loop"].replace(injection="linear")
     numbers = {
         "vocabulary": lambda: f"{VOCABULARY:,}",
+        "tiny": lambda: f"{TINY:,}",
         "fewer_tokens": lambda: f"{FEWER:,}",
         "narrow_width": lambda: str(NARROW),
-        "total_tiny": lambda: number(size_of(decoder(6, 1, TINY, TINY))["total"] / 1e6, ".0f"),
+        "total_tiny": lambda: number(size_of(decoder(6, 1, 256, TINY))["total"] / 1e6, ".0f"),
         "megabytes": lambda: number(2 * size_of(shapes["few"])["total"] / 8e6, ".0f"),
     }
     for name, c in shapes.items():

@@ -9,8 +9,8 @@ from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import mean_interval, unpaired
-from rtx_core.report.values import Value
-from study.analysis.iso_depth import IsoDepth
+from rtx_core.report.values import Runs, Value
+from study.analysis.iso_depth import IsoDepth, best_of
 from study.analysis.records import gap_closed, mean_loss, pass_share, test_loss
 from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
@@ -114,6 +114,11 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         """φ of all loops on the first three seeds."""
         return runs.iso_depth(3).phi.of_all
 
+    def six_passes() -> list[float]:
+        """Losses of the loop of six passes at its best of three rates."""
+        tried = Runs(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3), "iso-depth")
+        return list(map(test_loss, tried.of("1x6-64")))
+
     numbers = {
         "narrow_six": lambda: number(runs.text_loss("6x1-24", *HIGHER), ".3f"),
         **{
@@ -127,9 +132,8 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             for key, of in (("new", new), ("wide", runs.wide_text))
         },
         **{
-            f"wide_{key}_save": lambda model=model: number(
-                mean_loss(runs.wide_text("1x1")) - mean_loss(runs.wide_text(model)), ".3f"
-            )
+            f"{name}_{key}_save": lambda of=of, model=model: number(mean_loss(of("1x1")) - mean_loss(of(model)), ".3f")
+            for name, of in (("new", new), ("wide", runs.wide_text))
             for key, model in (("two", "1x2"), ("six", "1x6"))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
@@ -252,6 +256,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             tuned_layers("1x6-64") < layers("1x6-64"),
             all(tuned_layers(f"{loop}-64").low < 0 for loop in ("1x6", "2x3", "3x2")),
             tuned_layers("1x6-64").high > log(2) / log(6),
+            max(six_passes()) > median(six_passes()) + 0.03,
             max(tuned_layers(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")) < 0.2,
             min(gain_of_rate(f"{n}x1-64") for n in (1, 2, 3))
             > max(gain_of_rate(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")),
