@@ -100,8 +100,11 @@ def _read(module: str) -> str | None:
         file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
         return file.read_text(encoding="utf-8") if file.exists() else None
     try:
+        outer = find_spec(".".join([package, *parts[:-1]])) if parts else None
+        if outer and outer.submodule_search_locations is None:  # a name in a module, which need not be imported
+            return None
         spec = find_spec(module)
-    except ModuleNotFoundError:  # a name in a module, and no module
+    except ModuleNotFoundError:
         return None
     return Path(spec.origin).read_text(encoding="utf-8") if spec and spec.has_location and spec.origin else None
 
