@@ -12,8 +12,10 @@ PAGES = {
 def test_all_pages_are_listed_and_written_as_text_in_the_order_of_the_contents(tmp_path):
     for name, text in PAGES.items():
         (tmp_path / f"{name}.md").write_text(text)
-    html = build_book(tmp_path, "plain_text")
-    assert (html / "llms.txt").read_text().splitlines()[2:] == [
+    html = build_book(tmp_path, "plain_text", html_title="A book")
+    assert (html / "llms.txt").read_text().splitlines() == [
+        "# A book",
+        "",
         "- [Start](index.html)",
         "- [Second page](later.html)",
         "- [Third page](earlier.html)",

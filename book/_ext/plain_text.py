@@ -9,7 +9,9 @@ from sphinx.application import Sphinx
 
 from rtx_core.paths import write_atomically
 
-CODE = "div.cell_input, script, style, a.headerlink, .toctree-wrapper, details.dropdown > summary"
+CODE = (
+    "details.hide, div.cell_input, div.made, script, style, a.headerlink, .toctree-wrapper, details.dropdown > summary"
+)
 
 
 def text_of(page: Path) -> str:
@@ -36,7 +38,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     order = [app.config.root_doc, *below(app, app.config.root_doc)]
     pages.sort(key=lambda name: (order.index(name) if name in order else len(order), name))
     titles = {name: app.env.titles[name].astext() for name in pages}
-    index = [f"# {app.config.project}", "", *(f"- [{titles[name]}]({name}.html)" for name in pages), ""]
+    index = [f"# {app.config.html_title}", "", *(f"- [{titles[name]}]({name}.html)" for name in pages), ""]
     texts = [f"<!-- {name}.html -->\n\n{text_of(Path(app.outdir, f'{name}.html'))}\n" for name in pages]
     write_atomically(Path(app.outdir, "llms.txt"), "\n".join(index).encode())
     write_atomically(Path(app.outdir, "llms-full.txt"), "\n\n".join(texts).encode())
