@@ -116,6 +116,11 @@ class Folders:
         runs = self.tuned("khop-published-reduced", OWN, 0.001, picked_on=range(5)).runs(model)
         return mean(part["error"] for run in runs for part in run["test"]["parts"])
 
+    def counted_again(self, model: str) -> list[Record]:
+        """k-hop on the seeds that were trained to count the slow ones: 2x2, and its narrow stack at equal work."""
+        name = {"2x2": "khop-slow", "4x1-w44": "khop-slow-steps6400"}[model]
+        return Runs(self.records(name), "khop, slow seeds").of(model)
+
     def narrow_at_equal_work(self) -> list[Record]:
         """k-hop: 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2, whose parameters it has."""
         return self.tuned("khop-steps6400", OWN, 0.004).new("4x1-w44")

@@ -152,6 +152,11 @@ TWENTY = (  # new seeds of each; the narrow stack once more, for as many multipl
     *(Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()),
 )
 
+SLOW = (  # twenty more seeds of each, for as many multiply-adds
+    Study("khop-slow", models=("2x2",)),
+    Study("khop-slow", {"steps": 6400}, models=("4x1-w44",)),
+)
+
 SET_RATES = (2e-3, 4e-3, 8e-3)
 FEW_SEQUENCES = (  # seeds 30 to 32 pick each model's rate
     *(Study("khop-set", {"learning_rate": rate}, range(30, 33)) for rate in SET_RATES),
@@ -204,6 +209,7 @@ PLAN = (
     *WIDER_HOPS,
     *WIDER_PASSES,
     *TWENTY,
+    *SLOW,
     *FEW_SEQUENCES,
     *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),

@@ -293,6 +293,14 @@ def khop_again() -> Conditions:
     return fewer and level, equal_steps.p >= 0.05 or worse
 
 
+def khop_slow_seeds() -> Conditions:
+    loop, narrow = map(RUNS.counted_again, ("2x2", "4x1-w44"))
+    planned(loop, 20)
+    planned(narrow, 20)
+    slow = [sum(wrong(run, 4) > 0.03 for run in runs) for runs in (loop, narrow)]
+    return slow[0] <= 2 and slow[1] >= 3 and slow[0] < slow[1], slow[0] >= slow[1]
+
+
 def khop_all_again() -> Conditions:
     errors = {model: [wrong(run, 4) for run in RUNS.again(model)] for model in AGAIN_RATES}
     planned(min(errors.values(), key=len), 20)
