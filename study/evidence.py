@@ -138,7 +138,12 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
     rate = "one rate, the loop's best in 3,000 steps and not the stack's"
-    yield Headline("The same after four times as many steps", f"{odds(loop, narrow, 4)}; {ranks}", loop + narrow, rate)
+    yield Headline(
+        "Four hops, four times as many steps: the loop still gets fewer wrong than its narrow stack",
+        f"{odds(loop, narrow, 4)}; {ranks}",
+        loop + narrow,
+        rate,
+    )
     hard = runs.khop_hard_at_best_rates()
     narrow, loop = hard.new("6x1-w36"), hard.new("2x3")
     unpaired, paired = unpaired_odds(loop, narrow, 8), hard("2x3", "6x1-w36", new=True)
@@ -168,10 +173,10 @@ def knowledge(runs: Folders) -> Iterator[Headline]:
     again = [run for model in ("1x1", "1x2", "2x1") for run in runs.facts_again(model)]
     asked = questions(runs)["bits"]
     effect = f"{number(100 * asked.share(), '.0f')} % of a second layer's gain ({asked.interval})"
-    claim, rate = "Facts, 60 exposures: a second pass adds little", "best of four, on other seeds"
+    claim, rate = "Facts, 60 exposures: no gain of a second pass is detected", "best of four, on other seeds"
     yield Headline(claim, effect, again, rate, True)
     once, twice, two = map(runs.wide_facts_runs, ("1x1", "1x2", "2x1"))
-    claim = "Facts, width 128, 60 exposures: a second pass adds next to nothing, a second layer much"
+    claim = "Facts, width 128, 60 exposures: no gain of a second pass is detected, a second layer adds much"
     by_model = [[100 * (b / a - 1) for a, b in zip(runs.wide_facts("1x1"), runs.wide_facts(m))] for m in ("1x2", "2x1")]
     effect = ", ".join(f"{' and '.join(number(v, '+.0f') for v in row)} %" for row in by_model) + " bits"
     rate = "better of two, the lower one, on the same seeds"

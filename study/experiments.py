@@ -199,11 +199,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         seeds=tuple(range(10, 30)),
     ),
     "khop-slow": _light(  # four hops again, to count the seeds that learn slowly
-        HopData(),
-        _HOPS,
-        models=_LAYERS_PASSES | _NARROW,
-        default_models=("2x2", "4x1-w44"),
-        seeds=tuple(range(40, 60)),
+        HopData(), _HOPS, models=_LAYERS_PASSES | _NARROW, default_models=("2x2", "4x1-w44"), seeds=tuple(range(40, 60))
     ),
     "khop-set": _light(  # four hops from few training sequences
         HopSetData(),

@@ -1,8 +1,10 @@
-"""If you build one: what four decoders with room for 30 million weights store and compute."""
+"""If you build one: what decoders with room for 30 million weights store and compute, and how large our own are."""
 
 from rtx_core.models.configs import LoopedConfig
+from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities
+from study import paper
 from study.analysis import cache
 from study.analysis.formulas import size_of
 from study.analysis.roster import applications, multiply_adds
@@ -35,11 +37,17 @@ def work(c: LoopedConfig) -> int:
     return multiply_adds(c) * applications(c) + injection + c.vocab_size * c.hidden_size
 
 
+def quoted() -> list[Record]:
+    """The runs on pointers, facts and text that are trained in the greatest widths."""
+    return [run for name in ("khop", "facts", "iso-depth-wide") for run in paper.records(experiment=name)]
+
+
 def quantities() -> Quantities:
-    """Of the decoders themselves: nothing is read."""
+    """Of the decoders themselves, and of the largest model whose errors the page quotes."""
     shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
     shapes["injected"] = shapes["loop"].replace(injection="linear")
     numbers = {
+        "largest": lambda: number(max(run["parameters"]["total"] for run in quoted()) / 1e6, ".1f"),
         "vocabulary": lambda: f"{VOCABULARY:,}",
         "tiny": lambda: f"{TINY:,}",
         "fewer_tokens": lambda: f"{FEWER:,}",

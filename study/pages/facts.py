@@ -5,6 +5,7 @@ from rtx_core.report import number
 from rtx_core.report.evidence import by_model
 from rtx_core.report.quantities import Quantities
 from rtx_core.report.rates import by_rate, learning_rate
+from rtx_core.report.statistics import mean_interval
 from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops
 from study.analysis.records import at_rate, multiply_adds, seeds_of
@@ -42,6 +43,10 @@ def quantities(
     def gains_by_seed() -> list[float]:
         """Bits of one layer run four times over those of it run once."""
         return [four / one for four, one in zip(base.each("1x4"), base.each("1x1"))]
+
+    def gains_in_percent() -> list[float]:
+        """Of one layer run four times, where each fact is shown more often."""
+        return [100 * (four / one - 1) for four, one in zip(repeated.each("1x4"), repeated.each("1x1"))]
 
     def gains_where_saturated(model: str) -> list[float]:
         """Bits over those of one layer run once, by seed."""
@@ -97,13 +102,15 @@ def quantities(
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
         "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),
         "long_four_passes_add": lambda: number(100 * (repeated.gain("1x4", "1x1") - 1), ".0f"),
+        "long_four_passes_low": lambda: number(mean_interval(gains_in_percent())[1], "+.0f"),
+        "long_four_passes_high": lambda: number(mean_interval(gains_in_percent())[2], "+.0f"),
         "long_second_layer_adds": lambda: number(100 * (repeated.gain("2x1", "1x1") - 1), ".0f"),
         "long_two_layers_hold": lambda: number(repeated.bits("2x1") / (repeated.whole * repeated.facts), ".0%"),
         "bits_of_a_fact": lambda: number(repeated.whole, ".0f"),
         **{
             f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
-            for key, runs in (("few", base), ("many", repeated))
-            for model in ("1x1", "1x4", "1x1-wide", "2x1", "2x2")
+            for key, runs, shown in (("few", base, (*SATURATED, "4x1", "4x1-w32")), ("many", repeated, SATURATED))
+            for model in shown
         },
         **{
             f"each_{model.replace('x', '_').replace('-', '_')}": lambda model=model: number(
@@ -169,6 +176,7 @@ def quantities(
             0.95 < repeated.per_parameter("1x4") / repeated.per_parameter("2x1") < 1.05,
             repeated.per_parameter("1x1") < repeated.per_parameter("1x1-wide") < 0.95 * repeated.per_parameter("1x4"),
         ],
+        "few_4_1_w32": lambda: [max(base.each("4x1-w32")) < 0.85 * min(base.each("1x1"))],
         "small_passes_add": lambda: [
             0.85 < (small.gain("1x4", "1x1") - 1) / (base.gain("1x4", "1x1") - 1) < 1.15,
             small.bits("2x1") > 0.97 * small.whole * small.facts,

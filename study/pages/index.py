@@ -1,54 +1,25 @@
-"""The front page: three findings, and what a loop stores beside what it can follow."""
+"""The front page: what a second pass of one layer gains, on three tasks."""
 
 from collections.abc import Mapping
 from statistics import mean
 
 from rtx_core.records import Record
 from rtx_core.report import number
-from rtx_core.report.quantities import Quantities, words
-from rtx_core.report.statistics import unpaired
-from rtx_core.report.values import Gap, Value
-from study.analysis.classifiers import PAIR, Family
-from study.analysis.facts import Facts
+from rtx_core.report.quantities import Quantities
 from study.analysis.hops import unpaired_odds
-from study.analysis.records import test_loss
-from study.analysis.yardstick import Yardstick
-from study.folders import HIGHER, Folders
+from study.folders import Folders
 from study.second_pass import ASKED, four_hops, questions
 
 
-def quantities(
-    folders: Mapping[str, list[Record]],
-    tests: Mapping[str, list[Record]],
-    bags: list[Record],
-    parts: list[str],
-    predictions: Mapping[str, int],
-) -> Quantities:
-    """Of runs on pointers and facts by folder, those of the tests on which two classifiers are compared, bags of words,
-    the parts without which the animated model fails, and how many predictions came to which verdict."""
-    runs, family = Folders(lambda name: folders.get(name, [])), Family(tests)
-    at_240 = runs.saturated()
-    beside = Yardstick({records[0]["name"]: records for records in tests.values() if records}, bags)
-
-    def wrong(model: str) -> list[float]:
-        """At four hops, at the model's own rate, on seeds that did not pick it."""
-        return list(map(four_hops, runs.again(model)))
-
-    def text() -> Value:
-        """φ in layers of one layer run six times, each model at the best of three rates."""
-        return runs.worth_in_layers("1x6-64", *HIGHER)
-
-    def more_bits(facts: Facts, model: str) -> str:
-        """Than one layer run once, in per cent."""
-        return number(100 * (facts.gain(model, "1x1") - 1), ".0f")
+def quantities(folders: Mapping[str, list[Record]], parts: list[str], predictions: Mapping[str, int]) -> Quantities:
+    """Of runs on pointers, facts and text by folder, the parts without which the animated model fails, and how many
+    predictions came to which verdict."""
+    runs = Folders(lambda name: folders.get(name, []))
 
     def head_in_the_second_pass() -> str:
         """Of two layers, whose third and fourth application make up pass 2."""
         step, head = next(map(int, part.split(".")) for part in parts if int(part[0]) > 2)
         return f"head {head} of layer {step - 2} in pass 2"
-
-    def full() -> list[Gap]:
-        return list(family.full.values())
 
     asked = questions(runs)
 
@@ -83,17 +54,9 @@ def quantities(
         "four_layers": lambda: number(mean(map(four_hops, runs.again("4x1"))), ".1%"),
         "single_least": lambda: number(min(single()), ".1f"),
         "single_most": lambda: number(max(single()), ".1f"),
-        "factors": lambda: str(min(runs.hops("state-tracking-curriculum").factors("1x64"))),
-        "two_layers_once": lambda: number(mean(wrong("2x1")), ".0%"),
-        "again_mean": lambda: number(mean(map(four_hops, runs.again("2x2"))), ".1%"),
         "hops_steps": lambda: number(runs.again("1x2")[0]["config"]["train"]["steps"], ","),
-        "exposures": lambda: number(at_240.records[0]["config"]["train"]["epochs"], "d"),
-        "four_passes_add": lambda: more_bits(at_240, "1x4"),
-        "second_layer_adds": lambda: more_bits(at_240, "2x1"),
-        "injected": lambda: number(mean(map(test_loss, runs.injected_loops())), ".3f"),
         "least_weights": lambda: number(min(layer_sizes()) / 1000, ".0f") + " thousand",
         "most_weights": lambda: number(max(layer_sizes()) / 1000, ".0f") + " thousand",
-        "tests": lambda: words(len(full())),
         "predictions": lambda: str(predictions["judged"]),
         "predictions_contradicted": lambda: str(predictions["contradicted"]),
         "predictions_kept": lambda: str(predictions["kept"]),
@@ -113,32 +76,12 @@ def quantities(
         "text_long_share": lambda: [0.3 < asked["text_long"].share() < 0.6, asked["text_long"].p < 0.05],
         "text_share": lambda: [0.38 < asked["text"].share() < 0.62],
         "single_least": lambda: [min(single()) < 0.8 * max(single())],
-        "answer": lambda: [max(wrong("2x2")) < 0.03, min(wrong("2x1")) > 0.2],
-        "answer_facts": lambda: [1 < at_240.gain("1x4", "1x1") < 1.5, at_240.gain("2x1", "1x1") > 1.7],
         "same_weights": lambda: [len({runs.again(m)[0]["parameters"]["total"] for m in ("2x1", "2x2")}) == 1],
         "again_seeds": lambda: [
             len(runs.again("4x1-w44")) == len(runs.again("2x2")) == 20,
             unpaired_odds(runs.again("2x2"), runs.again("4x1")).p > 0.05,
             unpaired_odds(runs.again("2x2"), runs.again_at_equal_work()).p > 0.05,
             unpaired_odds(runs.again("2x2"), runs.again("4x1-w44")).odds[2] < 1,
-        ],
-        "factors": lambda: [min(runs.hops("state-tracking-curriculum").factors("1x64")) == 64],
-        "four_passes_add": lambda: [at_240.gain("1x4", "1x1") > 1.2, at_240.gain("2x1", "1x1") > 1.7],
-        "injected": lambda: [
-            max(map(test_loss, runs.injected_loops())) < min(map(test_loss, runs.tuned_text("1x1-64"))),
-            mean(map(test_loss, runs.injected_loops()))
-            < (runs.text_loss("1x1-64", *HIGHER) + runs.text_loss("2x1-64", *HIGHER)) / 2,
-        ],
-        "more_passes": lambda: [
-            text().low < 0 < text() < runs.worth_in_layers("1x6-64"),
-            mean(map(test_loss, runs.text_again("1x6-64"))) > mean(asked["text"].scores["1x2"].values()) + 0.01,
-            unpaired(*(list(map(test_loss, runs.text_again(model))) for model in ("3x2-64", "3x1-64")))[3] > 0.05,
-        ],
-        "tests": lambda: [len(full()) == 9, max(beside.best(model) for model in PAIR) < 2],
-        "memory": lambda: [
-            at_240.gain("1x4", "1x1") < 1.35,
-            at_240.gain("1x1-wide", "1x4") > 1.2,
-            at_240.gain("2x1", "1x4") > 1.4,
         ],
     }
     return Quantities(numbers, checks)

@@ -138,10 +138,6 @@ def quantities(
         "passes_cost": lambda: number(fact_flops("1x4") / fact_flops("1x1"), ".1f"),
         "layer_costs": lambda: number(fact_flops("2x1") / fact_flops("1x1"), ".1f"),
         "wide_layer_stores": lambda: number(100 * (bits("1x1-wide") / bits("1x1") - 1), ".0f"),
-        "largest": lambda: number(
-            max(run["parameters"]["total"] for run in trained if run["experiment"] in ("khop", "iso-depth")) / 1e6,
-            ".1f",
-        ),
         # Which column is yours?  The share of what twice as many layers gain that a second pass brings, in per cent
         "closed_hops_tuned": lambda: number(closed(best_hops(), four_hops), ".0f"),
         "closed_text_tuned": lambda: number(closed(text_again(), test_loss, TEXT), ".0f"),
