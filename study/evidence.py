@@ -16,7 +16,7 @@ from study.analysis.facts import Facts
 from study.analysis.hops import SOLVED, unpaired_odds, wrong
 from study.analysis.iso_depth import STACKS, best_of
 from study.analysis.wording import listing
-from study.folders import HIGHER, Folders
+from study.folders import Folders
 from study.second_pass import questions
 
 ONE_RATE = "one rate, not tuned"
@@ -197,17 +197,13 @@ def text(runs: Folders) -> Iterator[Headline]:
     def new(model: str) -> list[Record]:
         return runs.text_again(f"{model}-64")
 
-    for claim, rates, how in (
-        ("Text, at 3e-3, beside stacks of one to four layers: a pass is worth part of a layer", (), ONE_RATE),
-        (
-            "Text, tuned, beside the same stacks: a pass may be worth nothing",
-            HIGHER,
-            "best of three, on the same seeds",
-        ),
-    ):
-        best = best_of(runs.iso_depth_at_rates(*rates), seeds=3)
-        both = [run for run in best if run["model"] in ("1x6-64", *STACKS[:4])]
-        yield Headline(claim, layers_worth(runs.worth_in_layers("1x6-64", *rates)), both, how)
+    best = best_of(runs.iso_depth_at_rates(), seeds=3)
+    both = [run for run in best if run["model"] in ("1x6-64", *STACKS)]
+    claim = "Text, at 3e-3, beside stacks of one to six layers: six passes are worth more than one layer"
+    yield Headline(claim, layers_worth(runs.worth_in_layers("1x6-64")), both, ONE_RATE)
+    both = [run for model in ("1x6", "1x1", "2x1", "3x1", "6x1") for run in new(model)]
+    claim = "Text, tuned, beside stacks of one, two, three and six: they are worth little more than one"
+    yield Headline(claim, layers_worth(runs.worth_at_best_rate("1x6-64")), both, "best of three, on other seeds")
     others, same = "best of three, on other seeds", "best of three, on the same seeds"
     for claim, of, pair, rate, main in (
         ("Text, tuned: running one layer twice is better than running it once", new, ("1x1", "1x2"), others, True),

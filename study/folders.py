@@ -14,10 +14,11 @@ from rtx_core.report.values import Runs, Task, Unmeasured, Value
 from rtx_core.train.config import TrainConfig
 from study.analysis.facts import Facts
 from study.analysis.hops import Hops, HopsAtOwnRates, compared, wrong
-from study.analysis.iso_depth import IsoDepth, best_of, text_worth
+from study.analysis.iso_depth import STACKS, IsoDepth, best_of, text_worth
 from study.analysis.ladder import Ladder, Tuned
 from study.analysis.language import Language
-from study.analysis.records import mean_loss
+from study.analysis.phi import worth
+from study.analysis.records import mean_loss, test_loss
 from study.experiments import ONE_SEED
 from study.plan import AGAIN_RATES, FACTS_AGAIN_RATES, INJECTED, LADDER, SET_RATES, TENTH, TUNED, TUNING, WIDER_RATES
 
@@ -246,6 +247,11 @@ class Folders:
     def worth_in_layers(self, model: str, *rates: float) -> Value:
         """φ of a loop in layers, at 3e-3 or at the best of this and other rates."""
         return text_worth(model, self.iso_depth_at_rates(*rates))
+
+    def worth_at_best_rate(self, model: str) -> Value:
+        """The same on ten new seeds, at the rate that seeds 0 to 2 picked, beside stacks of 1, 2, 3 and 6 layers."""
+        runs = self.all_rates("iso-depth-again", HIGHER[0])
+        return Value(*worth(runs, model, [stack for stack in STACKS if stack[0] != "4"], test_loss))
 
     def language(self, name: str) -> Language:
         return Language(self.records(name), name)

@@ -95,13 +95,13 @@ def questions(runs: Folders) -> dict[str, Question]:
     training, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
-        "hops": Question(pointers, 64, runs.again, four_hops, ".0%"),
-        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".0%"),
+        "hops": Question(pointers, 64, runs.again, four_hops, ".1%"),
+        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".1%"),
         "text": Question(text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
         "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),
         "bits": Question(facts, 64, runs.facts_again, bits, ".1f"),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
-        "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".0%"),
+        "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".1%"),
         "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),
         "text_long": Question(text, 64, lambda model: runs.longer_text(f"{model}-64"), test_loss, ".3f"),
     }

@@ -15,7 +15,7 @@ from study.analysis.outcomes import CONTRADICTED, REPRODUCED
 from study.analysis.records import test_loss
 from study.analysis.yardstick import Yardstick
 from study.claims import Sources, judged
-from study.folders import HIGHER, Folders
+from study.folders import Folders
 from study.gains import gains
 from study.second_pass import questions
 
@@ -43,7 +43,7 @@ def quantities(
         return runs.worth_in_layers("1x6-64")
 
     def tuned_layers() -> Value:
-        return runs.worth_in_layers("1x6-64", *HIGHER)
+        return runs.worth_at_best_rate("1x6-64")
 
     # Classifiers
 
@@ -75,7 +75,7 @@ def quantities(
             sorted(gained()["Shakespeare, input injected"]["1x6-64"])[1] > 20,
             min(gained()["Shakespeare, width 256"]["1x2"]) > 20,
         ],
-        "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers() < layers()],
+        "tuned_layers": lambda: [tuned_layers().low < 0 and tuned_layers().high < layers().low],
         "muon": lambda: [
             max(map(test_loss, runs.with_muon("iso-depth", "3x2-64")))
             < min(map(test_loss, runs.with_muon("iso-depth", "3x1-64")))

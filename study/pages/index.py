@@ -1,7 +1,7 @@
 """The front page: what a second pass of one layer gains, on three tasks."""
 
 from collections.abc import Mapping
-from statistics import mean
+from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
@@ -50,6 +50,11 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         },
         **{f"wide_long_{model}": lambda model=model: number(wide_long(model), ".1%") for model in ("1x2", "2x1")},
         "head": head_in_the_second_pass,
+        **{
+            f"{key}_{name}": lambda of=of, middle=middle: number(middle(map(four_hops, of())), ".1%")
+            for key, of in (("loop", lambda: runs.again("2x2")), ("narrow", runs.again_at_equal_work))
+            for name, middle in (("mean", mean), ("median", median))
+        },
         "four_passes": lambda: number(mean(map(four_hops, runs.again("1x4"))), ".1%"),
         "four_layers": lambda: number(mean(map(four_hops, runs.again("4x1"))), ".1%"),
         "single_least": lambda: number(min(single()), ".1f"),

@@ -1,7 +1,6 @@
 """What a pass is worth on text: characters at equal depth."""
 
 from collections.abc import Callable
-from math import log
 from statistics import mean, median
 
 from rtx_core.records import Record
@@ -9,8 +8,8 @@ from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import mean_interval, unpaired
-from rtx_core.report.values import Runs, Value
-from study.analysis.iso_depth import IsoDepth, best_of
+from rtx_core.report.values import Value
+from study.analysis.iso_depth import IsoDepth
 from study.analysis.records import gap_closed, mean_loss, pass_share, test_loss
 from study.analysis.wording import seeds, span
 from study.folders import HIGHER, Folders
@@ -51,10 +50,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
     def layers(model: str) -> Value:
         """φ in layers."""
         return runs.worth_in_layers(model)
-
-    def tuned_layers(model: str) -> Value:
-        """φ in layers with the best of three rates for each model."""
-        return runs.worth_in_layers(model, *HIGHER)
 
     def gain_of_rate(model: str) -> float:
         """Nats that the best of three rates brings over the usual one, on seeds 0 to 2."""
@@ -114,11 +109,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         """φ of all loops on the first three seeds."""
         return runs.iso_depth(3).phi.of_all
 
-    def six_passes() -> list[float]:
-        """Losses of the loop of six passes at its best of three rates."""
-        tried = Runs(best_of(runs.iso_depth_at_rates(*HIGHER), seeds=3), "iso-depth")
-        return list(map(test_loss, tried.of("1x6-64")))
-
     numbers = {
         "narrow_six": lambda: number(runs.text_loss("6x1-24", *HIGHER), ".3f"),
         **{
@@ -137,8 +127,10 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             for key, model in (("two", "1x2"), ("six", "1x6"))
         },
         "new_share": lambda: number(100 * share(new), ".0f"),
-        **{f"tuning_{n}x1": lambda n=n: number(gain_of_rate(f"{n}x1-64"), ".3f") for n in (1, 2)},
-        "tuning_loops": lambda: number(max(gain_of_rate(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")), ".3f"),
+        **{
+            f"tuning_{model}": lambda model=model: number(gain_of_rate(f"{model}-64"), ".3f")
+            for model in ("1x1", "1x2", "1x6")
+        },
         **{
             f"three_{end}gain": lambda place=place: number(compared(new("3x1"), new("3x2"))[place], ".3f")
             for place, end in enumerate(("", "low_", "high_"))
@@ -175,8 +167,11 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "stack_seeds": lambda: seeds(len(runs.hops("iso-depth").of("1x1-64"))),
         **{
             f"{name}_{loop}{end}": lambda of=of, loop=loop, end=end: number(worth(of, loop, end), ".1f")
-            for name, of in (("layers", layers), ("tuned_layers", tuned_layers))
-            for loop in ("1x6", "2x3", "3x2")
+            for name, of, loops in (
+                ("layers", layers, ("1x2", "1x6", "2x3", "3x2")),
+                ("new_layers", runs.worth_at_best_rate, ("1x2", "1x6", "3x2")),
+            )
+            for loop in loops
             for end in ("", "_low", "_high")
         },
         **{
@@ -253,13 +248,12 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             three().high - three().low > iso().phi.of_all.high - iso().phi.of_all.low,
         ],
         "tuned_for_six_passes": lambda: [
-            tuned_layers("1x6-64") < layers("1x6-64"),
-            all(tuned_layers(f"{loop}-64").low < 0 for loop in ("1x6", "2x3", "3x2")),
-            tuned_layers("1x6-64").high > log(2) / log(6),
-            max(six_passes()) > median(six_passes()) + 0.03,
-            max(tuned_layers(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")) < 0.2,
-            min(gain_of_rate(f"{n}x1-64") for n in (1, 2, 3))
-            > max(gain_of_rate(f"{loop}-64") for loop in ("1x6", "2x3", "3x2")),
+            runs.worth_at_best_rate("1x6-64").high < layers("1x6-64").low,
+            runs.worth_at_best_rate("1x6-64").low < 0,
+            runs.worth_at_best_rate("1x2-64").low > 0,
+            runs.worth_at_best_rate("3x2-64").low < 0,
+            max(abs(worth(runs.worth_at_best_rate, m, "") - worth(layers, m, "")) for m in ("1x2", "3x2")) < 0.1,
+            gain_of_rate("1x1-64") > gain_of_rate("1x2-64") + 0.01 > gain_of_rate("1x6-64") + 0.02,
         ],
         "layers_for_six_passes": lambda: [
             layers("1x6-64").low > 0,

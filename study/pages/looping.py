@@ -11,6 +11,7 @@ from rtx_core.records import Record
 from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
+from rtx_core.report.statistics import scipy
 from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
 from study.analysis.wording import at_least, seeds, span
@@ -80,6 +81,12 @@ def quantities(
 
     def bad(name: str) -> int:
         return sum(error > BAD for error in own(name))
+
+    def fewer_slow(first: str, second: str) -> float:
+        """The p of Fisher's exact test of how many seeds of each end above the bound."""
+        return float(
+            scipy.stats.fisher_exact([[bad(name), len(own(name)) - bad(name)] for name in (first, second)]).pvalue
+        )
 
     def odds(first: str, second: str):
         return unpaired_odds(compared_models[first](), compared_models[second](), HOPS)
@@ -158,6 +165,8 @@ def quantities(
             for place, end in enumerate(("odds", "low", "high"))
         },
         **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
+        "ranks_equal": lambda: p_value(odds_against("equal").ranks),
+        **{f"slow_p_{name}": lambda name=name: p_value(fewer_slow("2x2", name)) for name in ("equal", "4x1")},
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
         "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
