@@ -1,5 +1,7 @@
 """What passes add to stored facts."""
 
+from statistics import mean
+
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.evidence import by_model
@@ -96,6 +98,7 @@ def quantities(
         "few_1_1_tuned": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
         "best_passes_most": lambda: in_percent(max(runs.over_tuned_layer("1x4"))),
         "best_layers": lambda: span(runs.over_tuned_layer("2x1"), in_percent),
+        "again_once": lambda: number(mean(questions(runs)["bits"].scores["1x1"].values()), ".1f"),
         "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
         "again_interval": lambda: questions(runs)["bits"].interval,
         # With four times the exposures
@@ -186,6 +189,7 @@ def quantities(
         "long_two_layers_hold": lambda: [repeated.bits("2x1") > 0.95 * repeated.whole * repeated.facts],
         "again_share": lambda: [
             questions(runs)["bits"].share() < 0.2,
+            mean(questions(runs)["bits"].scores["1x1"].values()) < base.bits("1x1") / base.facts + 0.05,
             sorted(Facts(again).each("1x1"))[1] < 0.9 * max(Facts(again).each("1x1")),
         ],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],

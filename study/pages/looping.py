@@ -165,6 +165,7 @@ def quantities(
             for place, end in enumerate(("odds", "low", "high"))
         },
         **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
+        "wide_loop_p": lambda: p_value(unpaired_odds(runs.wider_runs("1x4"), runs.wider_runs("4x1"), HOPS).p),
         "ranks_equal": lambda: p_value(odds_against("equal").ranks),
         **{f"slow_p_{name}": lambda name=name: p_value(fewer_slow("2x2", name)) for name in ("equal", "4x1")},
         "hard_welch": lambda: number(hard_gap().p, ".2f"),
@@ -273,7 +274,11 @@ def quantities(
             max(map(mean_long, ("1x2", "2x1"))) < 0.1,
             mean_long("1x2") < 1.3 * mean_long("2x1"),
         ],
-        "wide_pass_odds": lambda: [wide_pass().odds[1] > 2 / 3, wide_pass().odds[2] < 3 / 2],
+        "wide_pass_odds": lambda: [
+            wide_pass().odds[1] > 2 / 3,
+            wide_pass().odds[2] < 3 / 2,
+            all(wrong(a, HOPS) < wrong(b, HOPS) for a, b in zip(runs.wider_runs("1x4"), runs.wider_runs("4x1"))),
+        ],
         "half_rate": lambda: [
             {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}
             and selected(model, min(WIDER_RATES) / 2) > selected(model, min(WIDER_RATES))
