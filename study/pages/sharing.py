@@ -158,7 +158,6 @@ def quantities(
             for width in widths
         },
         "layer_megabytes": lambda: number(costs.weight_bytes(decoders, "1x1", 512) / 1e6, ".0f"),
-        "loop_time_512": lambda: number(token_ms("1x4", 512) / token_ms("4x1", 512), ".1f"),
         "decode_loop": lambda: number(decoding("1x4") / decoding("1x1"), ".1f"),
         # A model of 7 billion parameters, by the same arithmetic: 32 layers, 16 bits, 4,096 tokens of context, in GB
         "seven_weights": lambda: number(2 * 32 * SEVEN_LAYER / 1e9, ".0f"),
