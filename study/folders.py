@@ -226,10 +226,6 @@ class Folders:
             raise Unmeasured(f"There are {len(runs)} of 3 planned seeds of {name}; run the others first.")
         return mean_loss(runs)
 
-    def tuned_text(self, model: str) -> list[Record]:
-        """Characters at the best of three rates."""
-        return [run for run in best_of(self.iso_depth_at_rates(*HIGHER), seeds=3) if run["model"] == model]
-
     def injected_loops(self) -> list[Record]:
         """One layer run six times over characters with its input injected by a matrix, at the best of three rates."""
         return self._text_at_best_rate("iso-depth-injectionlinear", "1x6-64")
