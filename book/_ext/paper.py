@@ -112,7 +112,9 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
         output.parent.remove(output)
     for cell in [cell for cell in doctree.findall(nodes.container) if cell.get("nb_element") == "cell_code"]:
         if cell.get("hide_mode") == "output":  # of long tables: what is folded is the output, and no code is left
-            cell.attributes.update(prompt_show="Show more", prompt_hide="Show less")
+            title = next((node.astext() for node in cell.findall(nodes.title)), "")
+            said = f"Show: {title.partition('. ')[0].rstrip('.')}" if title else "Show more"
+            cell.attributes.update(prompt_show=said, prompt_hide="Show less")
             cell.remove(cell[0])
             continue
         if not cell.get("hide_mode") and "tag_show-input" not in cell["classes"]:
