@@ -119,6 +119,12 @@ def quantities(
             universal("pointers", "as deep") == "cannot say",
             universal("facts", "as large") == universal("facts", "as deep") == "worse",
             all(one.verdict != "better" for _, _, one in full_bench.judged("TRM", standard).values()),
+            all(
+                full_bench.judged(name, standard)[suite.TEXT, "as deep"][2].verdict == "worse"
+                for name in ("Universal", "TRM")
+            ),
+            {full_bench.judged(name, standard)[suite.TEXT, "as large"][2].verdict for name in ("Universal", "TRM")}
+            == {"cannot say"},
         ],
         "agreement": lambda: [median(agreement()) > 0.75, min(agreement()) < 0.85],
         "s3_agreement": lambda: [
