@@ -17,11 +17,13 @@ def written(rate: float) -> str:
 def row(task: str, tried: AtOwnRates, models: Collection[str]) -> tuple[str, ...]:
     """A row for those of these models that were trained at every rate."""
     rates = sorted({learning_rate(run) for at_rate in tried.rates for run in at_rate.records})
-    taken = {rate: [m for m in models if m in tried.models and tried.rate(m) == rate] for rate in rates}
-    names = {rate: ", ".join(m.removesuffix("-64").replace("x", "×") for m in of) for rate, of in taken.items() if of}
+    models_at = {rate: [m for m in models if m in tried.models and tried.rate(m) == rate] for rate in rates}
+    names = {
+        rate: ", ".join(m.removesuffix("-64").replace("x", "×") for m in of) for rate, of in models_at.items() if of
+    }
     at_an_end = [names[rate] for rate in (rates[0], rates[-1]) if rate in names]
-    said = "; ".join(f"{written(rate)}: {who}" for rate, who in names.items())
-    return task, ", ".join(map(written, rates)), said, "; ".join(at_an_end) or "–"
+    summary = "; ".join(f"{written(rate)}: {who}" for rate, who in names.items())
+    return task, ", ".join(map(written, rates)), summary, "; ".join(at_an_end) or "–"
 
 
 def table(runs: Folders) -> pd.DataFrame:

@@ -112,8 +112,8 @@ def quantities(
         "bits_of_a_fact": lambda: number(repeated.whole, ".0f"),
         **{
             f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
-            for key, runs, shown in (("few", base, (*SATURATED, "4x1", "4x1-w32")), ("many", repeated, SATURATED))
-            for model in shown
+            for key, runs, models in (("few", base, (*SATURATED, "4x1", "4x1-w32")), ("many", repeated, SATURATED))
+            for model in models
         },
         **{
             f"each_{model.replace('x', '_').replace('-', '_')}": lambda model=model: number(
