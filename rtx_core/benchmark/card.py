@@ -251,7 +251,7 @@ def page(*cards: Card, lead: str = "") -> str:
 def summary(card: Card) -> str:
     size = card.counts
     times = number(size.applied / size.weights, ".3g")
-    sizes = f"{size.weights:,} parameters outside the vocabulary, each applied {times} times on average"
+    sizes = f"{size.weights:,} parameters in matrices outside the vocabulary, each applied {times} times on average"
     sizes += f": as many multiply-adds as {size.depth} layers of width {size.width}"
     seeds = {len(task.candidate.errors) for task in card.tasks if task.candidate} or {0}
     least, most = min(seeds), max(seeds)
@@ -303,7 +303,7 @@ def in_words(card: Card, task: TaskResult) -> str:
 
 def costs(card: Card) -> str:
     bits = sorted({bits for task in card.tasks for bits, _ in task.rounded}, reverse=True)
-    head = ["Task", *(f"{each} bits" for each in bits), "Training (min)", "Peak memory (MiB)"]
+    head = ["Task", *(f"{each} bits" for each in bits), "Training, all seeds (min)", "Peak memory (MiB)"]
     rows = []
     for task in card.tasks:
         by_bits = {each: score(value, task.unit) for each, value in task.rounded}

@@ -51,8 +51,14 @@ def places(candidate: Point, others: list[Point], unit: str) -> list[str]:
         )
     ladder = [each for name in STACKS for each in stacks if each.name == name]
     if len(ladder) == len(STACKS):
-        layers = worth(by_seed(candidate, unit)[0], [by_seed(each, unit)[0] for each in ladder])
-        sentences.append(f"Among the recorded stacks of width 64 its error is {layers}.")
+        scores = by_seed(candidate, unit)
+        rungs = [float(np.mean(by_seed(each, unit))) for each in ladder]
+        of = "its error" if len(scores) == 1 else f"the mean error of its {len(scores)} seeds"
+        sentence = f"Among the recorded stacks of width 64 {of} is {worth(float(np.mean(scores)), rungs)}"
+        if len(scores) > 1:
+            best, worst = (worth(end(scores), rungs) for end in (min, max))
+            sentence += f" (best seed: {best}; worst seed: {worst})"
+        sentences.append(f"{sentence}.")
     return sentences
 
 

@@ -17,7 +17,10 @@ from rtx_core.paths import write_atomically
 from rtx_core.report.evidence import COUNTS, device_of
 from rtx_core.report.style import number
 
-NOTE = "Parameters outside the vocabulary, and the multiply-adds of one token in the same matrices."
+NOTE = (
+    "Parameters: those of matrices outside the vocabulary, and the multiply-adds of one token in them. "
+    "Verdicts on errors are by their odds, whose interval they give."
+)
 
 
 class Row(Part):
@@ -73,7 +76,9 @@ def difference_in_words(row: Row) -> str:
         return ""
     is_nats = row.unit == "nats"
     form, scale = ("+.3f", 1) if is_nats else ("+.2f" if abs(row.difference) < 0.01 else "+.1f", 100)
-    low_high = f" ({' to '.join(number(scale * end, form) for end in row.interval)})" if row.interval else ""
+    low_high = (
+        f" ({' to '.join(number(scale * end, form) for end in row.interval)})" if row.interval and is_nats else ""
+    )
     return f"{number(scale * row.difference, form)} {'nats' if is_nats else 'points'}{low_high}"
 
 
