@@ -5,13 +5,8 @@ from collections.abc import Collection
 import pandas as pd
 
 from rtx_core.report.rates import AtOwnRates, learning_rate
+from study.analysis.roster import short_rate
 from study.folders import HIGHER, OWN, PICKING, WIDER, Folders
-
-
-def written(rate: float) -> str:
-    """Such as 2e-3."""
-    digits, power = f"{rate:.2e}".split("e")
-    return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
 
 
 def row(task: str, tried: AtOwnRates, models: Collection[str]) -> tuple[str, ...]:
@@ -22,8 +17,8 @@ def row(task: str, tried: AtOwnRates, models: Collection[str]) -> tuple[str, ...
         rate: ", ".join(m.removesuffix("-64").replace("x", "×") for m in of) for rate, of in models_at.items() if of
     }
     at_an_end = [names[rate] for rate in (rates[0], rates[-1]) if rate in names]
-    summary = "; ".join(f"{written(rate)}: {who}" for rate, who in names.items())
-    return task, ", ".join(map(written, rates)), summary, "; ".join(at_an_end) or "–"
+    summary = "; ".join(f"{short_rate(rate)}: {who}" for rate, who in names.items())
+    return task, ", ".join(map(short_rate, rates)), summary, "; ".join(at_an_end) or "–"
 
 
 def table(runs: Folders) -> pd.DataFrame:

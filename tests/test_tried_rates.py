@@ -13,10 +13,6 @@ def run(model: str, rate: float, loss: float) -> Record:
     return Record({"model": model, "seed": 0, "config": config, "selected": {"validation_loss": loss}}, Path("x.json"))
 
 
-def test_rates_are_written_briefly():
-    assert [tried_rates.written(rate) for rate in (0.002, 0.00025, 0.012)] == ["2e-3", "2.5e-4", "1.2e-2"]
-
-
 def test_a_rate_taken_at_an_end_of_what_was_tried_is_named():
     losses = {0.001: (3, 1, 2), 0.002: (2, 2, 1), 0.004: (1, 3, 2)}
     models = ("1x1", "2x1", "2x2")
