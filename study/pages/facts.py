@@ -93,12 +93,10 @@ def quantities(
         "facts": lambda: number(base.facts, ","),
         "long_seeds": lambda: seeds(len(seeds_of(repeated.of("1x1")))),
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
-        "second_layer_adds": lambda: number(100 * (base.gain("2x1", "1x1") - 1), ".0f"),
         "best_passes": lambda: listing(map(in_percent, runs.over_tuned_layer("1x4"))),
         "few_1_1_tuned": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
         "best_passes_most": lambda: in_percent(max(runs.over_tuned_layer("1x4"))),
         "best_layers": lambda: span(runs.over_tuned_layer("2x1"), in_percent),
-        "again_once": lambda: number(mean(questions(runs)["bits"].scores["1x1"].values()), ".1f"),
         "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
         "again_interval": lambda: questions(runs)["bits"].interval,
         # With four times the exposures
@@ -114,12 +112,6 @@ def quantities(
             f"{key}_{model.replace('x', '_').replace('-', '_')}": lambda runs=runs, model=model: per_fact(runs, model)
             for key, runs, models in (("few", base, (*SATURATED, "4x1", "4x1-w32")), ("many", repeated, SATURATED))
             for model in models
-        },
-        **{
-            f"each_{model.replace('x', '_').replace('-', '_')}": lambda model=model: number(
-                repeated.per_parameter(model), ".2f"
-            )
-            for model in SATURATED
         },
         "passes_over_layer": lambda: number(cost(base, "1x4") / cost(base, "2x1"), ".1f"),
         "exposures_over_layer": lambda: number(cost(repeated, "1x1") / cost(base, "2x1"), ".1f"),
@@ -174,10 +166,6 @@ def quantities(
             repeated.bits("1x4") < repeated.bits("1x1-wide") < repeated.bits("2x1"),
             repeated.gain("1x4", "1x1") > 1.1 * base.gain("1x4", "1x1"),
             repeated.gain("2x1", "1x1") - 1 > 2.5 * (repeated.gain("1x4", "1x1") - 1),
-        ],
-        "each_1_4": lambda: [
-            0.95 < repeated.per_parameter("1x4") / repeated.per_parameter("2x1") < 1.05,
-            repeated.per_parameter("1x1") < repeated.per_parameter("1x1-wide") < 0.95 * repeated.per_parameter("1x4"),
         ],
         "few_4_1_w32": lambda: [max(base.each("4x1-w32")) < 0.85 * min(base.each("1x1"))],
         "small_passes_add": lambda: [

@@ -12,16 +12,16 @@ from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import scipy
-from study.analysis.hops import Hops, compared, copying, unpaired_odds, wrong
+from study.analysis.hops import Hops, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
-from study.analysis.wording import at_least, seeds, span
+from study.analysis.wording import at_least, seeds
 from study.folders import PICKING, Folders
 from study.plan import WIDER_RATES
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 SOLVED, BAD = 0.1, 0.03
 NARROW, NARROWEST = "4x1-w44", "4x1-w32"  # with the parameters of two layers, and of one
-MODELS = {name: name for name in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")}
+MODELS = {name: name for name in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")}
 MODELS |= {"narrow": NARROW, "narrowest": NARROWEST}
 SET_MODELS = {"2x2": "2x2", "1x4": "1x4", "4x1": "4x1", "narrow": NARROW}  # trained on a fixed set
 
@@ -111,9 +111,6 @@ def quantities(
         """Of two layers run twice to their narrow stack, after the longer training."""
         return unpaired_odds(long_runs.of("2x2"), long_runs.of(NARROW), HOPS)
 
-    def narrow_at_lower_rate():
-        return compared(lower.of("6x1-w36"), upper.of("6x1-w36"), HARD_HOPS)
-
     def from_set(name: str) -> list[float]:
         """The errors from a fixed training set, on seeds that did not pick the rate."""
         return [wrong(run, HOPS) for run in runs.few_sequences(SET_MODELS[name])]
@@ -122,11 +119,6 @@ def quantities(
         """Of 2x2 to a stack, from a fixed training set; of 1x4 to the narrow stack of 2x2."""
         loop, stack = ("1x4", NARROW) if name == "1x4" else ("2x2", SET_MODELS[name])
         return unpaired_odds(runs.few_sequences(loop), runs.few_sequences(stack), HOPS)
-
-    def early_stacks() -> list[bool]:
-        """Whether each run of a stack has its best checkpoint before the end."""
-        stacks = [run for name in ("4x1", "narrow") for run in runs.few_sequences(SET_MODELS[name])]
-        return [run["selected"]["step"] < run["config"]["train"]["steps"] for run in stacks]
 
     def steps(run: Record) -> str:
         return number(run["config"]["train"]["steps"], ",")
@@ -168,8 +160,6 @@ def quantities(
         "wide_loop_p": lambda: p_value(unpaired_odds(runs.wider_runs("1x4"), runs.wider_runs("4x1"), HOPS).p),
         "ranks_equal": lambda: p_value(odds_against("equal").ranks),
         **{f"slow_p_{name}": lambda name=name: p_value(fewer_slow("2x2", name)) for name in ("equal", "4x1")},
-        "hard_welch": lambda: number(hard_gap().p, ".2f"),
-        "hard_ranks": lambda: number(hard_gap().ranks, ".2f"),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(
             multiply_adds(runs.again(NARROW)[0]) / multiply_adds(runs.again("2x2")[0]), ".2f"
@@ -178,30 +168,15 @@ def quantities(
         "choose_hours": lambda: number(sum(run["seconds"] for run in as_choose()) / 3600, ".1f"),
         "equal_steps": lambda: steps(runs.again_at_equal_work()[0]),
         # At eight hops the comparison depends on the learning rate
-        "hard_seeds": lambda: words(len(hard_tuned.errors("2x3"))),  # that picked the rates
-        "best_loop_least": lambda: number(min(hard_tuned.errors("2x3")), ".1%"),
-        "best_loop_most": lambda: number(max(hard_tuned.errors("2x3")), ".1%"),
-        "best_layer_least": lambda: number(min(hard_tuned.errors("1x6")), ".1%"),
-        "best_layer_most": lambda: number(max(hard_tuned.errors("1x6")), ".1%"),
-        "best_six_layers_least": lambda: number(min(hard_tuned.errors("6x1")), ".1%"),
-        "best_six_layers_most": lambda: number(max(hard_tuned.errors("6x1")), ".1%"),
-        "best_once_least": lambda: number(min(hard_tuned.errors("2x1")), ".0%"),
-        "best_narrow_least": lambda: number(min(hard_tuned.errors("6x1-w36")), ".0%"),
-        "best_narrow_most": lambda: number(max(hard_tuned.errors("6x1-w36")), ".0%"),
         "hard_new": lambda: words(len(hard_tuned.errors("2x3", new=True))),
         "hard_new_loops": lambda: words(solved(hard_tuned.errors("2x3", new=True))),
         "hard_new_stacks": lambda: words(solved(hard_tuned.errors("6x1-w36", new=True))),
-        "hard_odds": lambda: number(hard_gap().odds[0], ".2f"),
-        "hard_odds_low": lambda: number(hard_gap().odds[1], ".2f"),
-        "hard_odds_high": lambda: number(hard_gap().odds[2], ".1f"),
-        "better_narrow": lambda: words(narrow_at_lower_rate().lower),
-        "narrow_stacks": lambda: words(len(hard_errors("6x1-w36"))),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         # Longer training and wider layers: mean errors at four hops
         **{
             f"longer_{model}": lambda model=model: in_full(long_runs.error(model, HOPS))
-            for model in ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4")
+            for model in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")
         },
         **{
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
@@ -212,9 +187,7 @@ def quantities(
         "longer_worst": lambda: in_full(
             max(e for m in ("2x2", "1x4", "4x1", NARROW) for e in long_runs.errors(m, HOPS))
         ),
-        "longer_seeds": lambda: words(len(long_runs.of("2x1"))),
         "longer_2x1_least": lambda: at_least(min(long_runs.errors("2x1", HOPS))),
-        "longer_narrow_most": lambda: number(max(long_runs.errors(NARROW, HOPS)), ".1%"),
         **{
             f"longer_odds{end}": lambda place=place, form=form: number(longer_narrow().odds[place], form)
             for place, (end, form) in enumerate((("", ".2f"), ("_low", ".3f"), ("_high", ".2f")))
@@ -225,22 +198,15 @@ def quantities(
         },
         **{f"wide_long_{model}": lambda model=model: in_full(mean_long(model)) for model in ("1x2", "2x1")},
         "wide_pass_seeds": lambda: words(len(runs.wider_runs("1x2"))),
-        "wide_seeds": lambda: words(len(at_width("2x2"))),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         **{f"set_mean_{name}": lambda name=name: number(mean(from_set(name)), ".0%") for name in SET_MODELS},
         **{
-            f"set_range_{name}": lambda name=name: span(from_set(name), lambda error: number(error, ".0%"))
-            for name in SET_MODELS
-        },
-        **{
             f"set_{end}_{name}": lambda name=name, place=place: number(set_odds(name).odds[place], ".2f")
-            for name in ("4x1", "narrow", "1x4")
+            for name in ("narrow", "1x4")
             for place, end in enumerate(("odds", "low", "high"))
         },
         "set_sequences": lambda: number(runs.few_sequences("2x2")[0]["config"]["data"]["sequences"], ","),
         "set_seeds": lambda: words(len(from_set("2x2"))),
-        "set_early": lambda: words(sum(early_stacks())),
-        "set_runs": lambda: words(len(early_stacks())),
         "times_the_parameters": lambda: number(
             runs.wider_runs("1x4")[0]["parameters"]["non_embedding"] / weights("1x4"), ".0f"
         ),
@@ -253,14 +219,12 @@ def quantities(
             all(mean(from_set(name)) > 2 * mean(own(name)) for name in SET_MODELS)
             and {learning_rate(run) for model in SET_MODELS.values() for run in runs.few_sequences(model)} == {0.004},
         ],
-        "set_early": lambda: [sum(early_stacks()) > 0.8 * len(early_stacks())],
         "long_share": lambda: [pass_share(lambda model: long_runs.error(model, HOPS)) > 0.6],
         "longer_2x1_least": lambda: [
             min(long_runs.errors("2x1", HOPS)) > 0.08,
             max(e for m in ("3x1", "4x1", "2x2", "1x4") for e in long_runs.errors(m, HOPS)) < 0.01,
         ],
         "longer_worst": lambda: [max(long_runs.errors(m, HOPS)) < 0.03 for m in ("2x2", "1x4", "4x1", NARROW)],
-        "longer_narrow_most": lambda: [0.005 < max(long_runs.errors(NARROW, HOPS)) < 0.02],
         "times_the_parameters": lambda: [
             min(at_width("2x1")) > 0.15,
             max(e for m in ("2x2", "1x4") for e in at_width(m)) < 0.015,
@@ -331,7 +295,6 @@ def quantities(
             hard_tuned("2x3", "6x1-w36", new=True).p < 0.05 < min(hard_gap().p, hard_gap().ranks),
             lower.weights("6x1-w36") <= lower.weights("2x3"),
         ],
-        "better_narrow": lambda: [hard_tuned.rate("6x1-w36") == 0.004, narrow_at_lower_rate().lower >= 2],
         "published_loop_solves": lambda: [
             max(wide.errors("4x1", 8) + wide.errors("1x4", 8)) < 0.1,
             min(wide.errors("4x1", PUBLISHED_HOPS) + wide.errors("1x4", PUBLISHED_HOPS)) > 0.1,
