@@ -22,7 +22,6 @@ def p_in_words(p: float) -> str:
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 MUON = ("3x1-64", "3x2-64", "6x1-64")
 NARROW = ("6x1-24", "6x1-32", "6x1-48")
-LOWER = 0.0015  # than the usual learning rate
 PUBLISHED = 0.46  # φ of Schwethelm et al.
 
 
@@ -33,19 +32,12 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
     def iso() -> IsoDepth:
         return runs.iso_depth()
 
-    def tuned() -> IsoDepth:
-        """With the best of three rates, of one seed."""
-        return runs.iso_depth_at_best_rates(1, LOWER, HIGHER[0])
-
     def best() -> IsoDepth:
         """With the best of three rates, of three seeds at width 64."""
         return runs.iso_depth_at_best_rates(3, *HIGHER)
 
     def long() -> IsoDepth:
         return IsoDepth(longer)
-
-    def three_part(model: str) -> float:
-        return IsoDepth(runs.records("iso-depth"), ("three-part",)).worth(model)[0]
 
     def layers(model: str) -> Value:
         """φ in layers."""
@@ -161,9 +153,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "phi_64_high": lambda: number(iso().phi.at_64.high, ".2f"),
         "phi_128_low": lambda: number(iso().phi.at_128.low, ".2f"),
         "phi_128_high": lambda: number(iso().phi.at_128.high, ".2f"),
-        "tuned_seeds": lambda: seeds(len(tuned().by_seed("3x2-64"))),
-        "tuned_phi_64": lambda: number(tuned().phi.at_64.value, ".2f"),
-        "tuned_phi_128": lambda: number(tuned().phi.at_128.value, ".2f"),
         "stack_seeds": lambda: seeds(len(runs.hops("iso-depth").of("1x1-64"))),
         **{
             f"{name}_{loop}{end}": lambda of=of, loop=loop, end=end: number(worth(of, loop, end), ".1f")
@@ -201,7 +190,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "best_phi_low": lambda: number(best().phi.at_64.low, ".1f"),
         "best_phi_high": lambda: number(best().phi.at_64.high, ".1f"),
         "longer_seeds": lambda: seeds(len(long().by_seed("3x2-64"))),
-        "longer_phi": lambda: number(long().phi.of_all.value, ".2f"),
         "longer_phi_fall": lambda: str(fall()),
     }
     checks = {
@@ -264,12 +252,10 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             best().phi.at_64.low < 0,
             iso().phi.in_width.low > 0,
         ],
-        "more_sharing_is_worse": lambda: [iso().in_order],
         "phi": lambda: [
             iso().phi.of_1x6.value < iso().phi.of_3x2.value,
             iso().phi.least.value > 0,
             iso().phi.in_width.low > 0,
-            tuned().phi.at_64.value < tuned().phi.at_128.value,
             iso().phi.falls.low < 0,
         ],
         "layers_1x6": lambda: [
@@ -285,13 +271,9 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             all(best().rate(model) == HIGHER[1] for model in NARROW),
         ],
         "longer_seeds": lambda: [len(long().by_seed(*LOOPS)) == 3],
-        "longer_phi": lambda: [
+        "longer_phi_fall": lambda: [
             fall().low < 0 < fall(),
             all(a < b for a, b in zip(long().by_seed(*LOOPS), iso().by_seed(*LOOPS))),
-        ],
-        "three_part_beside_one_layer": lambda: [
-            three_part("three-part-64") > iso().worth("1x6-64")[0],
-            three_part("three-part-128") < iso().worth("1x6-128")[0],
         ],
     }
     return Quantities(numbers, checks)

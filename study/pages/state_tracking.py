@@ -33,7 +33,7 @@ def quantities(
     stepwise = Hops(scan, "told what to hold")
 
     def lengths(runs: Hops, model: str, passes: int | None = None, below: float = SOLVED) -> list[int]:
-        """Factors that each seed keeps."""
+        """Factors that each seed solves."""
         return [factors(record, passes, below) for record in runs.records_for(model)]
 
     def least(*selection) -> str:
