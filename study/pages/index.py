@@ -23,10 +23,6 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
 
     asked = questions(runs)
 
-    def wide_long(model: str) -> float:
-        """Wrong at four hops at width 256 after four times the training."""
-        return mean(map(four_hops, runs.long_wider(model)))
-
     def single() -> list[float]:
         """Bits of a fact that one layer stores, run once, by seed."""
         return list(asked["bits"].scores["1x1"].values())
@@ -48,7 +44,6 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
             for key in ("hops", "hops_long", "hops_wide")
         },
-        **{f"wide_long_{model}": lambda model=model: number(wide_long(model), ".1%") for model in ("1x2", "2x1")},
         "head": head_in_the_second_pass,
         **{
             f"{key}_{name}": lambda of=of, middle=middle: number(middle(map(four_hops, of())), ".1%")
@@ -68,11 +63,6 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
     }
     checks = {
         "second_pass": lambda: [0.6 < asked["hops"].share() < 0.85, 0.9 < asked["hops_wide"].share() < 1.15],
-        "wide_long_1x2": lambda: [
-            len(runs.long_wider("1x2")) == len(runs.long_wider("2x1")) == 2,
-            wide_long("1x2") < 0.1,
-            wide_long("1x2") < 1.3 * wide_long("2x1"),
-        ],
         "bits_share": lambda: [asked["bits"].share() < 0.25, asked["bits_wide"].share() < 0.1],
         "bits_long_share": lambda: [min(asked["bits_long"].shares) / 100 > -0.05, asked["bits_long"].share() < 0.3],
         "bits_wide_shares": lambda: [min(asked["bits"].p, asked["bits_wide"].p) > 0.1],
