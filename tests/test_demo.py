@@ -20,10 +20,13 @@ from rtx_core.data.tokens import tokenize, trained_vocabulary
 from rtx_core.models.build import count_parameters
 from rtx_core.models.packed import Packed
 from rtx_core.paths import REPOSITORY
+from study.analysis import cache
+from study.analysis.formulas import size_of
 from study.demo import measure as demo
 from study.demo.export import encoder_arrays, script, words_arrays
 from study.measurements import bag_of_words
 from study.measurements.attention import cls_attention
+from study.pages import build_one
 
 DEMO = REPOSITORY / "book" / "demo"
 TEXTS = reviews("movie", 200, seed=3, style="phrase")["text"].tolist()
@@ -55,6 +58,36 @@ def v8(*files) -> MiniRacer:
 def ask(context: MiniRacer, function: str, argument: object):
     """What a function of the page gives for each element of a list."""
     return json.loads(context.eval(f"JSON.stringify({json.dumps(argument)}.map({function}))"))
+
+
+COUNTS = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(1, 64), st.integers(2, 200_000), st.booleans())
+
+
+@settings(max_examples=40, deadline=None)
+@given(COUNTS)
+def test_the_calculator_counts_as_the_library_does(shape):
+    layers, passes, heads, vocabulary, injected = shape
+    (counted,) = ask(
+        v8(DEMO / "sizes.js"), "one => decoder(...one)", [[layers, passes, 32 * heads, vocabulary, injected]]
+    )
+    config = build_one.decoder(layers, passes, 32 * heads, vocabulary).replace(injection=("none", "linear")[injected])
+    assert (counted["weights"], counted["inLayers"]) == (size_of(config)["total"], size_of(config)["layers"])
+    assert counted["work"] == build_one.work(config)
+    assert 2 * counted["cache"] == cache.size(layers, passes, 32 * heads, 2)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.01, 3000), st.integers(2, 200_000), st.integers(1, 40), st.integers(1, 8))
+def test_the_calculator_finds_the_widest_that_fits(budget, vocabulary, layers, passes):
+    asked = {"budget": budget, "vocabulary": vocabulary, "layers": layers, "passes": passes}
+    (found,) = ask(v8(DEMO / "sizes.js"), "candidates", [asked])
+    shapes = (layers, 1, "none"), (layers, passes, "none"), (layers, passes, "linear"), (layers * passes, 1, "none")
+    for one, (depth, runs, injection) in zip(found, shapes):
+        wider = build_one.decoder(depth, runs, (one["width"] if one else 0) + 32, vocabulary).replace(
+            injection=injection
+        )
+        assert size_of(wider)["total"] > 1e6 * budget
+        assert not one or one["weights"] <= 1e6 * budget
 
 
 @pytest.fixture(scope="module")
