@@ -11,7 +11,7 @@ from study.analysis import cache, costs, rates, retrofit
 from study.analysis.hops import Hops, Rounding, copying, wrong
 from study.analysis.iso_depth import best_of, rounding_cost
 from study.analysis.records import gap_closed, mean_loss, multiply_adds, test_loss
-from study.analysis.wording import at_least, percent, seeds, span
+from study.analysis.wording import at_least, percent, seeds
 from study.folders import HIGHER, Folders
 
 HOPS = 4
@@ -180,9 +180,6 @@ def quantities(
         "round_noise": lambda: number(100 * rounding.cost("1x4-noise", 4), ".1f"),
         # Muon
         "muon_once_least": lambda: at_least(min(map(four_hops, runs.with_muon("khop", "2x1")))),
-        "muon_closed": lambda: span(
-            gap_closed([run for model in TEXT for run in muon_text(model)], *TEXT, test_loss, mean), "{:.0f}".format
-        ),
         "round_text_stack": lambda: number(text_rounding("6x1-64", 4), ".3f"),
         "round_text_loop": lambda: number(text_rounding("1x6-64", 4), ".3f"),
         # A stack turned into a loop
