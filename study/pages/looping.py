@@ -14,7 +14,7 @@ from rtx_core.report.rates import learning_rate
 from rtx_core.report.statistics import scipy
 from study.analysis.hops import Hops, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
-from study.analysis.wording import at_least, seeds
+from study.analysis.wording import at_least, seeds, span
 from study.folders import PICKING, Folders
 from study.plan import WIDER_RATES
 
@@ -131,6 +131,9 @@ def quantities(
     numbers = {
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
+        "hard_missed": lambda: span(
+            [error for error in hard_errors("2x3") if error >= SOLVED], lambda error: number(error, ".0%")
+        ),
         "share": lambda: number(100 * pass_share(lambda model: mean(own(model))), ".0f"),
         "odds_share": lambda: number(100 * pass_share(lambda model: mean(map(logit, own(model)))), ".0f"),
         "long_odds_share": lambda: number(

@@ -6,7 +6,7 @@ from rtx_core.records import Record
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import SOLVED, Hops, factors
 from study.analysis.inside import factors_read, parities_read, span_read
-from study.analysis.wording import span
+from study.analysis.wording import listing, span
 
 PASSES = range(1, 9)  # that 1x8 runs in training
 
@@ -59,8 +59,7 @@ def quantities(
         "clock_eight_least": lambda: least(clock, "1x8"),
         "clock_eight_most": lambda: most(clock, "1x8"),
         # Taught with short products, it walks to the end
-        "mixed_least": lambda: least(all_lengths, "1x64"),
-        "mixed_most": lambda: most(all_lengths, "1x64"),
+        "mixed_each": lambda: listing(map(str, lengths(all_lengths, "1x64"))),
         "few_passes": lambda: span(lengths(taught, "1x8"), words),
         "taught_layers": lambda: words(max(lengths(taught, "8x1"))),
         # Told what to hold, it learns to double
@@ -76,6 +75,7 @@ def quantities(
             min(lengths(taught, "1x64")) == 64,
             min(lengths(untaught, "1x8")) >= 8,
             max(lengths(untaught, "1x8")) <= 9,
+            max(lengths(Hops(rated, "all rates"), "8x1")) <= max(lengths(untaught, "1x8")),
             taught.weights("1x64") == untaught.weights("1x8"),
         ],
         "twelve_passes_most": lambda: [
