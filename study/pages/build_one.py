@@ -9,7 +9,7 @@ from study.analysis import cache
 from study.analysis.formulas import size_of
 from study.analysis.roster import applications, multiply_adds
 
-WIDTH, NARROW, VOCABULARY, FEWER, TINY = 512, 416, 32_000, 8_000, 1_000
+WIDTH, NARROW, VOCABULARY, FEWER = 512, 416, 32_000, 8_000
 SHAPES = {  # layers, passes, width, vocabulary
     "few": (4, 1, WIDTH, VOCABULARY),
     "loop": (4, 2, WIDTH, VOCABULARY),
@@ -49,10 +49,8 @@ def quantities() -> Quantities:
     numbers = {
         "largest": lambda: number(max(run["parameters"]["total"] for run in quoted()) / 1e6, ".1f"),
         "vocabulary": lambda: f"{VOCABULARY:,}",
-        "tiny": lambda: f"{TINY:,}",
         "fewer_tokens": lambda: f"{FEWER:,}",
         "narrow_width": lambda: str(NARROW),
-        "total_tiny": lambda: number(size_of(decoder(6, 1, 256, TINY))["total"] / 1e6, ".0f"),
         "megabytes": lambda: number(2 * size_of(shapes["few"])["total"] / 8e6, ".0f"),
     }
     for name, c in shapes.items():

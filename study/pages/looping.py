@@ -160,7 +160,6 @@ def quantities(
             for place, end in enumerate(("odds", "low", "high"))
         },
         **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
-        "wide_loop_p": lambda: p_value(unpaired_odds(runs.wider_runs("1x4"), runs.wider_runs("4x1"), HOPS).p),
         "ranks_equal": lambda: p_value(odds_against("equal").ranks),
         **{f"slow_p_{name}": lambda name=name: p_value(fewer_slow("2x2", name)) for name in ("equal", "4x1")},
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
