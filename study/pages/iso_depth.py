@@ -113,11 +113,7 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             f"{key}_1x2_p": lambda of=of: p_in_words(compared(of("1x1"), of("1x2"))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
         },
-        **{
-            f"{name}_{key}_save": lambda of=of, model=model: number(mean_loss(of("1x1")) - mean_loss(of(model)), ".3f")
-            for name, of in (("new", new), ("wide", runs.wide_text))
-            for key, model in (("two", "1x2"), ("six", "1x6"))
-        },
+        "six_two_p": lambda: p_value(compared(new("1x6"), new("1x2"))[3]),
         "new_share": lambda: number(100 * share(new), ".0f"),
         **{
             f"tuning_{model}": lambda model=model: number(gain_of_rate(f"{model}-64"), ".3f")

@@ -130,6 +130,7 @@ def quantities(
 
     numbers = {
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
+        "hard_loops": lambda: words(len(hard_errors("2x3"))),
         "higher_loops": lambda: words(len(higher_errors("2x3"))),
         "hard_missed": lambda: span(
             [error for error in hard_errors("2x3") if error >= SOLVED], lambda error: number(error, ".0%")
@@ -171,8 +172,6 @@ def quantities(
         "equal_steps": lambda: steps(runs.again_at_equal_work()[0]),
         # At eight hops the comparison depends on the learning rate
         "hard_new": lambda: words(len(hard_tuned.errors("2x3", new=True))),
-        "hard_new_loops": lambda: words(solved(hard_tuned.errors("2x3", new=True))),
-        "hard_new_stacks": lambda: words(solved(hard_tuned.errors("6x1-w36", new=True))),
         "published_loops": lambda: seeds(len(wide.of("1x4"))),
         "published_loop_solves": lambda: str(wide.solved("1x4")),  # hops
         # Longer training and wider layers: mean errors at four hops
