@@ -116,25 +116,18 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     yield Headline("Four hops, width 256: running two layers twice still helps", fewer(once, twice), once + twice, rate)
-    loop, narrow, longer, stack = (
-        runs.again("2x2"),
-        runs.again("4x1-w44"),
-        runs.again_at_equal_work(),
-        runs.again("4x1"),
-    )
+    loop, narrow, stack = map(runs.again, ("2x2", "4x1-w44", "4x1"))
     both = "best of four for the loop and of two for the stack, on other seeds"
-    for claim, runs_of, rate in (
-        (
-            "Four hops: a loop gets fewer wrong than a narrow stack of its depth and size after equal steps",
-            narrow,
-            others,
-        ),
-        ("After equal computation the two do not differ significantly", longer, both),
-        ("Four hops: a loop and a stack of its depth and width do not differ significantly", stack, others),
+    size = "Four hops: a loop gets fewer wrong than a narrow stack of its depth and size after equal steps"
+    width = "Four hops: a loop and a stack of its depth and width do not differ significantly"
+    for claim, of_loop, runs_of, rate in (
+        (size, loop, narrow, others),
+        ("After equal computation the two do not differ significantly", *runs.at_equal_work(), both),
+        (width, loop, stack, others),
     ):
-        p = number(unpaired_odds(loop, runs_of, 4).p, ".2g")
-        effect = f"{odds(loop, runs_of, 4)}; Welch's p = {p}, unadjusted"
-        yield Headline(claim, effect, loop + runs_of, rate, True)
+        p = number(unpaired_odds(of_loop, runs_of, 4).p, ".2g")
+        effect = f"{odds(of_loop, runs_of, 4)}; Welch's p = {p}, unadjusted"
+        yield Headline(claim, effect, of_loop + runs_of, rate, True)
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
     rate = "one rate, the loop's best in 3,000 steps and not the stack's"

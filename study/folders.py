@@ -122,6 +122,11 @@ class Folders:
         name = {"2x2": "khop-slow", "4x1-w44": "khop-slow-steps6400"}[model]
         return Runs(self.records(name), "khop, slow seeds").of(model)
 
+    def at_equal_work(self) -> tuple[list[Record], list[Record]]:
+        """2x2 and its narrow stack, on the twenty new seeds of `again` and those of `counted_again`."""
+        loop = self.again("2x2") + self.counted_again("2x2")
+        return loop, self.again_at_equal_work() + self.counted_again("4x1-w44")
+
     def narrow_at_equal_work(self) -> list[Record]:
         """k-hop: 4x1-w44 for as many multiply-adds as 3,000 steps of 2x2, whose parameters it has."""
         return self.tuned("khop-steps6400", OWN, 0.004).new("4x1-w44")

@@ -73,11 +73,11 @@ def told(predictions: Iterable[Prediction]) -> Displayed:
 
 
 def dropdown(predictions: Iterable[Prediction]) -> Displayed:
-    """A closed box with each prediction and its verdict; its title counts the verdicts."""
+    """A closed box with each prediction, its verdict and what one learns; its title counts the verdicts."""
     rows = list(predictions)
-    lines = [f"- {p.row['short']} *{p.verdict.capitalize()}.*" for p in rows]
+    lines = [f"- {p.row['short']} *{p.verdict.capitalize()}.* {p.lesson}".rstrip() for p in rows]
     head = f":::{{dropdown}} What was predicted of the inside of these models: {verdict_counts(rows)}"
-    source = "[](predictions.ipynb) has what each expected in full, and which parts failed."
+    source = "A file on [](predictions.ipynb) has their wording."
     return markdown("\n\n".join([head, "\n".join(lines), source, ":::"]))
 
 

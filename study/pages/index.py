@@ -5,7 +5,7 @@ from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
-from rtx_core.report.quantities import Quantities
+from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import unpaired_odds
 from study.folders import Folders
 from study.second_pass import ASKED, four_hops, questions
@@ -45,11 +45,9 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             for key in ("hops", "hops_long", "hops_wide")
         },
         "head": head_in_the_second_pass,
-        **{
-            f"{key}_{name}": lambda of=of, middle=middle: number(middle(map(four_hops, of())), ".1%")
-            for key, of in (("loop", lambda: runs.again("2x2")), ("narrow", runs.again_at_equal_work))
-            for name, middle in (("mean", mean), ("median", median))
-        },
+        "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
+        "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
+        "narrow_seeds": lambda: words(len(runs.at_equal_work()[1])),
         "four_passes": lambda: number(mean(map(four_hops, runs.again("1x4"))), ".1%"),
         "four_layers": lambda: number(mean(map(four_hops, runs.again("4x1"))), ".1%"),
         "single_least": lambda: number(min(single()), ".1f"),
@@ -75,7 +73,9 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "again_seeds": lambda: [
             len(runs.again("4x1-w44")) == len(runs.again("2x2")) == 20,
             unpaired_odds(runs.again("2x2"), runs.again("4x1")).p > 0.05,
-            unpaired_odds(runs.again("2x2"), runs.again_at_equal_work()).p > 0.05,
+            unpaired_odds(*runs.at_equal_work()).p > 0.05,
+            median(map(four_hops, runs.at_equal_work()[1])) < median(map(four_hops, runs.at_equal_work()[0])),
+            sum(four_hops(run) > 0.03 for run in runs.counted_again("2x2")) > 0,
             unpaired_odds(runs.again("2x2"), runs.again("4x1-w44")).odds[2] < 1,
         ],
     }

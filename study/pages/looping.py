@@ -11,7 +11,6 @@ from rtx_core.records import Record
 from rtx_core.report import number, p_value
 from rtx_core.report.quantities import Quantities, words
 from rtx_core.report.rates import learning_rate
-from rtx_core.report.statistics import scipy
 from study.analysis.hops import Hops, copying, unpaired_odds, wrong
 from study.analysis.records import multiply_adds, pass_share
 from study.analysis.wording import at_least, seeds, span
@@ -35,11 +34,12 @@ def quantities(
     longer: list[Record],
     wider: list[Record],
     small_set: list[Record],
+    slow: list[Record],
 ) -> Quantities:
     """Of k-hop runs: with four hops at each model's own rate (`again`), and those of which that rate was picked; with
     eight hops at one rate and at a higher one; on the published task; trained for `longer`; of `wider` models at
-    several rates; and on a `small_set` of training sequences."""
-    runs = Folders.among([*again, *rated, *hard, *higher, *wider, *small_set])
+    several rates; on a `small_set` of training sequences; and on the seeds that count the `slow` ones."""
+    runs = Folders.among([*again, *rated, *hard, *higher, *wider, *small_set, *slow])
     hard_tuned = runs.khop_hard_at_best_rates()
     lower, upper = Hops(hard, "k-hop of eight hops"), Hops(higher, "k-hop of eight hops at a higher rate")
     wide, long_runs = Hops(published, "k-hop, published"), Hops(longer, "k-hop for longer")
@@ -80,13 +80,21 @@ def quantities(
         return [wrong(run, HOPS) for run in compared_models[name]()]
 
     def bad(name: str) -> int:
-        return sum(error > BAD for error in own(name))
+        return slow_of(own(name))
 
-    def fewer_slow(first: str, second: str) -> float:
-        """The p of Fisher's exact test of how many seeds of each end above the bound."""
-        return float(
-            scipy.stats.fisher_exact([[bad(name), len(own(name)) - bad(name)] for name in (first, second)]).pvalue
-        )
+    def counted(model: str) -> list[float]:
+        """The errors on the seeds that were trained to count the slow ones."""
+        return [wrong(run, HOPS) for run in runs.counted_again(model)]
+
+    def slow_of(errors: list[float]) -> int:
+        return sum(error > BAD for error in errors)
+
+    def all_errors(place: int) -> list[float]:
+        """Of the loop (0) or its narrow stack at equal computation, on all seeds."""
+        return [wrong(run, HOPS) for run in runs.at_equal_work()[place]]
+
+    def all_odds():
+        return unpaired_odds(*runs.at_equal_work(), HOPS)
 
     def odds(first: str, second: str):
         return unpaired_odds(compared_models[first](), compared_models[second](), HOPS)
@@ -162,7 +170,18 @@ def quantities(
         },
         **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
         "ranks_equal": lambda: p_value(odds_against("equal").ranks),
-        **{f"slow_p_{name}": lambda name=name: p_value(fewer_slow("2x2", name)) for name in ("equal", "4x1")},
+        "slow_seeds": lambda: words(len(counted("2x2"))),
+        "slow_loop": lambda: words(slow_of(counted("2x2"))),
+        "slow_stack": lambda: words(slow_of(counted(NARROW))),
+        "slow_worst": lambda: number(max(counted("2x2")), ".0%"),
+        "all_seeds": lambda: words(len(all_errors(0))),
+        "all_slow_loop": lambda: words(slow_of(all_errors(0))),
+        "all_slow_stack": lambda: words(slow_of(all_errors(1))),
+        **{
+            f"all_{end}": lambda place=place: number(all_odds().odds[place], ".2f")
+            for place, end in enumerate(("odds", "low", "high"))
+        },
+        "all_p": lambda: p_value(all_odds().p),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(
             multiply_adds(runs.again(NARROW)[0]) / multiply_adds(runs.again("2x2")[0]), ".2f"
@@ -281,6 +300,12 @@ def quantities(
             all(bad(name) >= 5 for name in ("1x4", *against)),
             max(median(own(name)) for name in ("4x1", "equal")) <= median(own("2x2")),
         ],
+        "slow_loop": lambda: [
+            len(counted("2x2")) == len(counted(NARROW)) == 20,
+            0 < slow_of(counted("2x2")) < slow_of(counted(NARROW)) <= slow_of(counted("2x2")) + 2,
+            max(counted("2x2")) > max(counted(NARROW)),
+        ],
+        "all_odds": lambda: [all_odds().odds[1] < 1 < all_odds().odds[2], all_odds().ranks > 0.05],
         "narrow_cost": lambda: [0.9 < weights(NARROW) / weights("2x2") < 1],
         "p_narrowest": lambda: [odds("1x4", "narrowest").p > 0.05],
         "one_layer_fails": lambda: [max(hard_errors("1x6")) > 0.5, max(higher_errors("1x6")) > 0.5],
