@@ -65,8 +65,10 @@ GROWTH = {  # the long loop, with the text put in again before each pass and wit
 }
 _LAYERS_PASSES["4x1-noise"] = _looped(4, 1, weight_noise=4)  # as rounding to four bits would move them
 _LAYERS_PASSES["1x4-noise"] = _looped(1, 4, weight_noise=4)
-# As deep and as heavy as a loop (1x4, 2x2, and on the hard task 2x3), and therefore narrow; the MLP is sized for that.
+# As deep and as heavy as a loop (1x2, 1x4, 2x2, and on the hard task 2x3), and therefore narrow; the MLP is sized for
+# that.
 _NARROW = {
+    "2x1-w44": _looped(2, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "4x1-w32": _looped(4, 1, hidden_size=32, num_heads=2, intermediate_size=88),
     "4x1-w44": _looped(4, 1, hidden_size=44, num_heads=2, intermediate_size=120),
     "6x1-w36": _looped(6, 1, hidden_size=36, num_heads=2, intermediate_size=104),

@@ -157,6 +157,11 @@ SLOW = (  # twenty more seeds of each, for as many multiply-adds
     Study("khop-slow", {"steps": 6400}, models=("4x1-w44",)),
 )
 
+ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps and for as many multiply-adds as 1x2
+    *(Study("khop", {"learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
+    *(Study("khop", {"steps": 6400, "learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (2e-3, 4e-3)),
+)
+
 SET_RATES = (2e-3, 4e-3, 8e-3)
 FEW_SEQUENCES = (  # seeds 30 to 32 pick each model's rate
     *(Study("khop-set", {"learning_rate": rate}, range(30, 33)) for rate in SET_RATES),
@@ -210,6 +215,7 @@ PLAN = (
     *WIDER_PASSES,
     *TWENTY,
     *SLOW,
+    *ONE_LAYER,
     *FEW_SEQUENCES,
     *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
