@@ -160,6 +160,8 @@ SLOW = (  # twenty more seeds of each, for as many multiply-adds
 ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps and for as many multiply-adds as 1x2
     *(Study("khop", {"learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
     *(Study("khop", {"steps": 6400, "learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (2e-3, 4e-3)),
+    Study("khop-again", {"learning_rate": 4e-3}, models=("2x1-w44",)),
+    Study("khop-again", {"steps": 6400, "learning_rate": 4e-3}, models=("2x1-w44",)),
 )
 
 SET_RATES = (2e-3, 4e-3, 8e-3)
