@@ -116,11 +116,17 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     yield Headline("Four hops, width 256: running two layers twice still helps", fewer(once, twice), once + twice, rate)
+    once, split, longer = runs.again("1x2"), runs.again("2x1-w44"), runs.again_at_equal_work("2x1-w44")
     loop, narrow, stack = map(runs.again, ("2x2", "4x1-w44", "4x1"))
     both = "best of four for the loop and of two for the stack, on other seeds"
-    size = "Four hops: a loop gets fewer wrong than a narrow stack of its depth and size after equal steps"
+    alike = "Four hops: one layer run twice and a narrow stack of its depth and size are equal after equal steps"
+    size = (
+        "Four hops: two layers run twice get fewer wrong than a narrow stack of their depth and size after equal steps"
+    )
     width = "Four hops: a loop and a stack of its depth and width do not differ significantly"
     for claim, of_loop, runs_of, rate in (
+        (alike, once, split, others),
+        ("After equal computation the narrow stack gets fewer wrong", once, longer, both),
         (size, loop, narrow, others),
         ("After equal computation the two do not differ significantly", *runs.at_equal_work(), both),
         (width, loop, stack, others),

@@ -107,9 +107,10 @@ class Folders:
         """k-hop from a fixed training set, at the better of two rates on seeds 30 to 32."""
         return self.tuned("khop-set", OWN, SET_RATES[1], picked_on=(30, 31, 32)).new(model)
 
-    def again_at_equal_work(self) -> list[Record]:
-        """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""
-        return Runs(self.records("khop-again-steps6400"), "khop-again, 6,400 steps").of("4x1-w44")
+    def again_at_equal_work(self, model: str = "4x1-w44") -> list[Record]:
+        """The narrow stack of 2x2, or that of 1x2, on these seeds, for as many multiply-adds."""
+        rate = {"4x1-w44": OWN, "2x1-w44": 0.004}[model]
+        return self.at_rates("khop-again-steps6400", rate)[0].of(model)
 
     def many_letters(self, model: str) -> float:
         """The error of k-hop over 98 letters, 10,000 steps, at the better of two rates: the mean over hops from 0 to 16

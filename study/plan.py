@@ -135,6 +135,7 @@ WIDER_PASSES = (  # of one layer and of two; the same seed picks
 AGAIN_RATES = {
     "1x1": 4e-3,
     "1x2": 4e-3,
+    "2x1-w44": 4e-3,
     "2x1": 2e-3,
     "3x1": 4e-3,
     "2x2": 2e-3,
@@ -160,7 +161,6 @@ SLOW = (  # twenty more seeds of each, for as many multiply-adds
 ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps and for as many multiply-adds as 1x2
     *(Study("khop", {"learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
     *(Study("khop", {"steps": 6400, "learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (2e-3, 4e-3)),
-    Study("khop-again", {"learning_rate": 4e-3}, models=("2x1-w44",)),
     Study("khop-again", {"steps": 6400, "learning_rate": 4e-3}, models=("2x1-w44",)),
 )
 

@@ -27,7 +27,7 @@ def table(runs: Folders) -> pd.DataFrame:
     def tried(name: str, *rates: float, on: Collection[int] = (0, 1, 2)) -> AtOwnRates:
         return AtOwnRates(*runs.at_rates(name, *rates), picked_on=on, least=0)
 
-    small = ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4", "4x1-w44", "4x1-w32")
+    small = ("1x1", "1x2", "2x1", "3x1", "4x1", "2x2", "1x4", "2x1-w44", "4x1-w44", "4x1-w32")
     wide, wide_rates = WIDER[256]
     text = ("1x1", "1x2", "1x6", "2x1", "2x3", "3x1", "3x2", "6x1")
     rows = [

@@ -47,6 +47,8 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "head": head_in_the_second_pass,
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
         "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
+        "split": lambda: number(mean(map(four_hops, runs.again("2x1-w44"))), ".1%"),
+        "split_equal": lambda: number(mean(map(four_hops, runs.again_at_equal_work("2x1-w44"))), ".1%"),
         "narrow_seeds": lambda: words(len(runs.at_equal_work()[1])),
         "four_passes": lambda: number(mean(map(four_hops, runs.again("1x4"))), ".1%"),
         "four_layers": lambda: number(mean(map(four_hops, runs.again("4x1"))), ".1%"),
@@ -69,6 +71,10 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "text_long_share": lambda: [0.3 < asked["text_long"].share() < 0.6, asked["text_long"].p < 0.05],
         "text_share": lambda: [0.38 < asked["text"].share() < 0.62],
         "single_least": lambda: [min(single()) < 0.8 * max(single())],
+        "split": lambda: [
+            unpaired_odds(runs.again("1x2"), runs.again("2x1-w44")).p > 0.05,
+            unpaired_odds(runs.again("1x2"), runs.again_at_equal_work("2x1-w44")).odds[1] > 1,
+        ],
         "same_weights": lambda: [len({runs.again(m)[0]["parameters"]["total"] for m in ("2x1", "2x2")}) == 1],
         "again_seeds": lambda: [
             len(runs.again("4x1-w44")) == len(runs.again("2x2")) == 20,

@@ -19,9 +19,9 @@ from study.plan import WIDER_RATES
 
 HOPS, HARD_HOPS, PUBLISHED_HOPS = 4, 8, 16
 SOLVED, BAD = 0.1, 0.03
-NARROW, NARROWEST = "4x1-w44", "4x1-w32"  # with the parameters of two layers, and of one
+NARROW, NARROWEST, SPLIT = "4x1-w44", "4x1-w32", "2x1-w44"  # of 2x2, of 1x4 and of 1x2
 MODELS = {name: name for name in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")}
-MODELS |= {"narrow": NARROW, "narrowest": NARROWEST}
+MODELS |= {"narrow": NARROW, "narrowest": NARROWEST, "split": SPLIT}
 SET_MODELS = {"2x2": "2x2", "1x4": "1x4", "4x1": "4x1", "narrow": NARROW}  # trained on a fixed set
 
 
@@ -74,6 +74,7 @@ def quantities(
         name: partial(runs.again, model) for name, model in MODELS.items()
     }
     compared_models["equal"] = runs.again_at_equal_work  # the narrow stack, for as many multiply-adds as the loop
+    compared_models["split_equal"] = partial(runs.again_at_equal_work, SPLIT)
 
     def own(name: str) -> list[float]:
         """The errors at a model's own rate, on seeds that did not pick it."""
@@ -131,10 +132,11 @@ def quantities(
     def steps(run: Record) -> str:
         return number(run["config"]["train"]["steps"], ",")
 
-    against = ("4x1", "narrow", "equal", "narrowest")  # of 2x2, the last of 1x4
+    against = {"4x1": "2x2", "narrow": "2x2", "equal": "2x2", "narrowest": "1x4", "split": "1x2", "split_equal": "1x2"}
 
     def odds_against(name: str):
-        return odds("1x4" if name == "narrowest" else "2x2", name)
+        """Of a loop to this stack."""
+        return odds(against[name], name)
 
     numbers = {
         "hard_loops_solved": lambda: words(solved(hard_errors("2x3"))),
@@ -156,19 +158,19 @@ def quantities(
             f"{key}_{name}": lambda name=name, measure=measure: number(measure(own(name)), ".1%")
             for key, measure, names in (
                 ("mean", mean, compared_models),
-                ("median", median, ("2x2", "1x4", *against[:3])),
+                ("median", median, ("2x2", "4x1", "equal")),
                 ("worst", max, ("2x2", "1x4", "4x1")),
                 ("best", min, ("2x1",)),
             )
             for name in names
         },
-        **{f"bad_{name}": lambda name=name: str(bad(name)) for name in ("2x2", "1x4", *against[:3])},
+        **{f"bad_{name}": lambda name=name: words(bad(name)) for name in ("2x2", "4x1", "equal")},
         **{
             f"{end}_{name}": lambda name=name, place=place: number(odds_against(name).odds[place], ".2f")
             for name in against
             for place, end in enumerate(("odds", "low", "high"))
         },
-        **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal")},
+        **{f"p_{name}": lambda name=name: p_value(odds_against(name).p) for name in ("narrow", "equal", "split_equal")},
         "ranks_equal": lambda: p_value(odds_against("equal").ranks),
         "slow_seeds": lambda: words(len(counted("2x2"))),
         "slow_loop": lambda: words(slow_of(counted("2x2"))),
@@ -297,7 +299,7 @@ def quantities(
         "p_equal": lambda: [min(odds("2x2", name).p for name in ("4x1", "equal")) > 0.05],
         "bad_2x2": lambda: [
             bad("2x2") == 0,
-            all(bad(name) >= 5 for name in ("1x4", *against)),
+            all(bad(name) >= 5 for name in ("1x4", "4x1", "narrow", "equal", "narrowest")),
             max(median(own(name)) for name in ("4x1", "equal")) <= median(own("2x2")),
         ],
         "slow_loop": lambda: [
@@ -306,7 +308,14 @@ def quantities(
             max(counted("2x2")) > max(counted(NARROW)),
         ],
         "all_odds": lambda: [all_odds().odds[1] < 1 < all_odds().odds[2], all_odds().ranks > 0.05],
-        "narrow_cost": lambda: [0.9 < weights(NARROW) / weights("2x2") < 1],
+        "narrow_cost": lambda: [
+            0.9 < weights(stack) / weights(loop) < 1 for stack, loop in ((NARROW, "2x2"), (SPLIT, "1x2"))
+        ],
+        "split": lambda: [
+            2 / 3 < odds_against("split").odds[1] < 1 < odds_against("split").odds[2] < 3 / 2,
+            odds_against("split_equal").p < 0.001,
+            odds_against("split_equal").odds[1] > 1,
+        ],
         "p_narrowest": lambda: [odds("1x4", "narrowest").p > 0.05],
         "one_layer_fails": lambda: [max(hard_errors("1x6")) > 0.5, max(higher_errors("1x6")) > 0.5],
         "hard_loops_solved": lambda: [max(hard_errors("6x1")) < SOLVED, solved(hard_errors("2x3")) < 3],

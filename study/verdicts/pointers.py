@@ -301,6 +301,15 @@ def khop_slow_seeds() -> Conditions:
     return slow[0] <= 2 and slow[1] >= 3 and slow[0] < slow[1], slow[0] >= slow[1]
 
 
+def narrow_one_layer() -> Conditions:
+    loop, narrow, longer = RUNS.again("1x2"), RUNS.again("2x1-w44"), RUNS.again_at_equal_work("2x1-w44")
+    planned(narrow, 20)
+    planned(longer, 20)
+    steps, work = (unpaired_odds(loop, stack) for stack in (narrow, longer))
+    fewer = [one.p < 0.05 and one.odds[0] > 1 for one in (steps, work)]
+    return all(fewer), work.p < 0.05 and work.odds[0] < 1
+
+
 def khop_all_again() -> Conditions:
     errors = {model: [wrong(run, 4) for run in RUNS.again(model)] for model in AGAIN_RATES}
     planned(min(errors.values(), key=len), 20)
