@@ -95,7 +95,6 @@ def quantities(
         "four_passes_add": lambda: number(100 * (base.gain("1x4", "1x1") - 1), ".0f"),
         "best_passes": lambda: listing(map(in_percent, runs.over_tuned_layer("1x4"))),
         "few_1_1_tuned": lambda: number(runs.facts_at_best_rate("1x1") / base.facts, ".2f"),
-        "best_passes_most": lambda: in_percent(max(runs.over_tuned_layer("1x4"))),
         "best_layers": lambda: span(runs.over_tuned_layer("2x1"), in_percent),
         "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
         "again_interval": lambda: questions(runs)["bits"].interval,

@@ -113,6 +113,9 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             f"{key}_1x2_p": lambda of=of: p_in_words(compared(of("1x1"), of("1x2"))[3])
             for key, of in (("new", new), ("wide", runs.wide_text))
         },
+        "shared_six_two_p": lambda: p_value(
+            compared(*(runs.hops("iso-depth").of(f"{model}-64") for model in ("1x6", "1x2")))[3]
+        ),
         "six_two_p": lambda: p_value(compared(new("1x6"), new("1x2"))[3]),
         "new_share": lambda: number(100 * share(new), ".0f"),
         **{
