@@ -79,9 +79,12 @@ def quantities(
 
     numbers = {
         **{
-            f"wide_{key}_{end}": lambda model=model, place=place: number(wide_gains(model)[place], "+.0f")
+            f"wide_{key}_{end}": lambda model=model, place=place: number(
+                wide_gains(model)[place], "+.0f" if model == "1x2" else ".0f"
+            )
             for key, model in (("pass", "1x2"), ("layer", "2x1"))
             for end, place in (("least", 0), ("most", -1))
+            if (key, end) != ("layer", "most")
         },
         # The ceiling
         "least_each": lambda: number(min(per_parameter()), ".1f"),
