@@ -47,7 +47,7 @@ if (typeof document !== "undefined") {
     element.append(...children);
     return element;
   };
-  const short = (n) => n.toPrecision(3).replace(/\.0+$/, "");
+  const short = (n) => Number(n.toPrecision(3)).toLocaleString("en");
   const counted = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const HEADS = ["Model", "width", "weights", "in the layers", "multiply-adds per token", "KV cache"];
 
@@ -71,6 +71,7 @@ if (typeof document !== "undefined") {
       const wrong = inputs.find((input) => !input.validity.valid);
       if (wrong) {
         const { label, least, most, whole } = SIZES[wrong.name];
+        table.replaceChildren();
         said.textContent = `“${label}” needs a ${whole ? "whole " : ""}number from ${least.toLocaleString("en")} to ${most.toLocaleString("en")}.`;
         return;
       }
@@ -81,7 +82,7 @@ if (typeof document !== "undefined") {
         counted(layers, "layer", "layers"), `the same, ${counted(passes, "pass", "passes")}`,
         "the same, its input injected", `narrow stack, ${counted(layers * passes, "layer", "layers")}`,
       ];
-      const rows = candidates(asked).map((one, i) => cells(names[i], one));
+      const rows = candidates(asked).slice(0, passes === 1 ? 1 : 4).map((one, i) => cells(names[i], one));
       table.replaceChildren(
         make("thead", {}, make("tr", {}, ...HEADS.map((text) => make("th", { scope: "col" }, text)))),
         make("tbody", {}, ...rows.map(([name, ...rest]) =>
