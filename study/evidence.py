@@ -31,14 +31,11 @@ class Headline:
     runs: list[Record]
     rate: str = ONE_RATE  # how the learning rate of each model was chosen
     main: bool = False  # one of the few that the book is about
-    each: int = 0  # the seeds of each model, where they are of two experiments
 
     @property
     def seeds(self) -> str:
         """Of each compared model, such as "20" or "3 to 5"."""
-        if self.each:
-            return str(self.each)
-        counts = sorted(Counter((run["name"], run["model"]) for run in self.runs).values())
+        counts = sorted(Counter(run["model"] for run in self.runs).values())
         return " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
 
     @property
@@ -127,17 +124,16 @@ def pointers(runs: Folders) -> Iterator[Headline]:
         "Four hops: two layers run twice get fewer wrong than a narrow stack of their depth and size after equal steps"
     )
     width = "Four hops: two layers run twice and four layers do not differ significantly"
-    every = runs.at_equal_work()
     for claim, of_loop, runs_of, rate in (
         (alike, once, split, others),
         ("After equal computation the narrow stack gets slightly fewer wrong", once, longer, both),
         (size, loop, narrow, others),
-        ("After equal computation the two do not differ significantly", *every, both),
+        ("After equal computation the two do not differ significantly", *runs.at_equal_work(), both),
         (width, loop, stack, others),
     ):
         p = number(unpaired_odds(of_loop, runs_of, 4).p, ".2g")
         effect = f"{odds(of_loop, runs_of, 4)}; Welch's p = {p}, unadjusted"
-        yield Headline(claim, effect, of_loop + runs_of, rate, True, each=len(of_loop))
+        yield Headline(claim, effect, of_loop + runs_of, rate, True)
     narrow, loop = long.records_for("4x1-w44"), long.records_for("2x2")
     ranks = f"rank test p = {number(unpaired_odds(loop, narrow, 4).ranks, '.2f')}, unadjusted"
     rate = "one rate, the loop's best in 3,000 steps and not the stack's"

@@ -153,11 +153,8 @@ TWENTY = (  # new seeds of each; the narrow stack once more, for as many multipl
     *(Study("khop-again", {"learning_rate": rate}, models=(model,)) for model, rate in AGAIN_RATES.items()),
 )
 
-SLOW = (  # twenty more seeds of each, for as many multiply-adds
-    Study("khop-slow", models=("2x2",)),
-    Study("khop-slow", {"steps": 6400}, models=("4x1-w44",)),
-)
-
+# Twenty more seeds of each, for as many multiply-adds
+SLOW = Study("khop-slow", models=("2x2",)), Study("khop-slow", {"steps": 6400}, models=("4x1-w44",))
 ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps and for as many multiply-adds as 1x2
     *(Study("khop", {"learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3, 8e-3)),
     *(Study("khop", {"steps": 6400, "learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (2e-3, 4e-3)),

@@ -112,6 +112,7 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
         """What a second pass of one layer gains of what a second layer gains."""
         return f"{100 * pass_share(lambda model: mean(of(model))):.0f} %"
 
+    narrow_and_loop = runs.again_at_equal_work("2x1-w44"), runs.again("1x2")
     quoted = [
         share(lambda model: [wrong(run, 4) for run in runs.again(model)]),
         share(lambda model: [wrong(run, 4) for run in runs.wider_runs(model)]),
@@ -119,5 +120,6 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
         share(runs.wide_facts),
         share(lambda model: [run["test"]["loss"] for run in runs.text_again(f"{model}-64")]),
         share(lambda model: [run["test"]["loss"] for run in runs.wide_text(model)]),
+        *(f"{mean(wrong(run, 4) for run in each):.1%}".replace("%", " %") for each in narrow_and_loop),
     ]
     assert all(text in README for text in quoted), quoted

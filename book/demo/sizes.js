@@ -42,11 +42,7 @@ function candidates({ budget, vocabulary, layers, passes }) {
 }
 
 if (typeof document !== "undefined") {
-  const make = (tag, properties, ...children) => {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  };
+  // make() is that of reading.js, which every page loads.
   const short = (n) => Number(n.toPrecision(3)).toLocaleString("en");
   const counted = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const HEADS = ["Model", "width", "weights", "in the layers", "multiply-adds per token", "KV cache"];

@@ -8,10 +8,10 @@ holds in part.  One whose records are missing raises `Unmeasured`.
 from collections.abc import Callable
 from inspect import isfunction
 
-from study.verdicts import bench, characters, classifiers, facts, language, pointers, products
+from study.verdicts import bench, characters, classifiers, facts, language, pointers, products, sharing
 from study.verdicts.runs import Conditions
 
-TOPICS = (pointers, products, facts, characters, language, classifiers, bench)
+TOPICS = (pointers, sharing, products, facts, characters, language, classifiers, bench)
 FUNCTIONS: dict[str, Callable[[], Conditions]] = {  # by the prediction's id
     name.replace("_", "-"): function
     for topic in TOPICS
