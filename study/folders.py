@@ -27,6 +27,7 @@ HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
 PICKING = 3  # the seed that picks rates where it is reported nowhere
 WIDER = {  # k-hop at other widths, and the learning rates tried there
     256: ("khop-hiddensize256-intermediatesize688", WIDER_RATES),
+    184: ("khop-hiddensize184-intermediatesize472", WIDER_RATES),  # two layers have the parameters of one of width 256
     128: ("khop-hiddensize128-intermediatesize344", WIDER_RATES[1:]),
 }
 MUON = {"khop": (0.001, 0.004), "iso-depth": (OWN, 0.012)}
@@ -86,6 +87,11 @@ class Folders:
         """k-hop at another width, at the best of all rates tried there, or of some."""
         name, tried = WIDER[width]
         return self.picked(name, *(rates or tried)).new(model)
+
+    def split_wide(self) -> tuple[list[Record], list[Record]]:
+        """k-hop: two layers of width 184, after the steps of 1x2 at width 256 and after as many multiply-adds."""
+        name, rates = WIDER[184]
+        return self.wider_runs("2x1", 184), self.picked(f"{name}-steps6000", *rates).new("2x1")
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 from rtx_core import records
 from rtx_core.errors import RtxError
 from rtx_core.experiments.configure import RunConfig, configure
-from rtx_core.report.statistics import ENOUGH_SEEDS
-from rtx_core.study import declaration
+from study import bench_plan
 from study.experiments import COMBINED, EXPERIMENTS, GROWTH, ONE_SEED, WINDOWS
 
 
@@ -160,6 +158,12 @@ ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps a
     *(Study("khop", {"steps": 6400, "learning_rate": rate}, range(3), ("2x1-w44",)) for rate in (2e-3, 4e-3)),
     Study("khop-again", {"steps": 6400, "learning_rate": 4e-3}, models=("2x1-w44",)),
 )
+SPLIT_WIDE = {"hidden_size": 184, "intermediate_size": 472}  # two layers with the parameters of one of width 256
+ONE_WIDE_LAYER = tuple(  # the same comparison there; seed 3 picks the rate
+    Study("khop", SPLIT_WIDE | {"learning_rate": rate} | steps, (3,), ("2x1",))
+    for steps in ({}, {"steps": 6000})  # as many multiply-adds as 3,000 steps of 1x2
+    for rate in WIDER_RATES
+)
 
 SET_RATES = (2e-3, 4e-3, 8e-3)
 FEW_SEQUENCES = (  # seeds 30 to 32 pick each model's rate
@@ -215,6 +219,7 @@ PLAN = (
     *TWENTY,
     *SLOW,
     *ONE_LAYER,
+    *ONE_WIDE_LAYER,
     *FEW_SEQUENCES,
     *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
@@ -307,44 +312,7 @@ def planned(reduced: bool = False, **extra: object) -> Iterator[RunConfig]:
     yield from {(config.name, config.model, config.seed): config for config in every}.values()
 
 
-def bench(**extra: Any) -> Iterator[RunConfig]:
-    """Runs on the bench: at the quick budget of the recurrences that the study declares, on as many seeds as a verdict
-    needs, and at the standard budget of the models whose ranks are compared.  Torch is needed to name them."""
-    from rtx_core.benchmark.bench import register_declared
-    from rtx_core.benchmark.suite import BUDGETS, LADDER, PREFIX
-
-    register_declared()
-    for seed, task, name in product(range(ENOUGH_SEEDS), BUDGETS["quick"].tasks, declaration("RECURRENCES")):
-        yield configure(f"{PREFIX}{task}", name, seed, budget="quick", **extra)
-    standard = BUDGETS["standard"]
-    for seed, rate, task, name in product(standard.seeds, standard.rates, RANKED, (*LADDER, "LSTM")):
-        yield configure(f"{PREFIX}{task}", name, seed, budget="standard", learning_rate=rate, **extra)
-    yield from bench_in_full(**extra)
-
-
 def everything(reduced: bool = False, **extra: Any) -> Iterator[RunConfig]:
     """What `make paper` trains."""
     yield from planned(reduced, **extra)
-    yield from bench(**extra)
-
-
-def bench_in_full(**extra: Any) -> Iterator[RunConfig]:
-    """The standard budget of two of the study's recurrences and of the controls that the bench makes for them, with
-    Shakespeare's plays as the text."""
-    from rtx_core.benchmark import bench
-    from rtx_core.benchmark.suite import TEXT
-
-    for name in IN_FULL:
-        candidate = bench.find_candidate(name)
-        stacks = bench.controls(bench.counts(candidate.fresh()))
-        requests = [{"base": "looped", "name": stack} | settings for stack, settings in stacks.items()]
-        for request in requests:
-            request.pop("role")
-        for task, configs in bench.plan("standard", [candidate.request, *requests]).items():
-            for c in configs:
-                real = {"source": "real"} if task == TEXT else {}
-                yield configure(c.experiment, c.model_spec, c.seed, **c.settings | real | extra)
-
-
-IN_FULL = ("Universal", "TRM")  # on the bench
-RANKED = ("s3",)  # tasks of the bench on which its quick and its standard budget are compared
+    yield from bench_plan.bench(**extra)

@@ -7,8 +7,8 @@ from rtx_core.benchmark.bench import controls, counts, find_candidate
 from rtx_core.benchmark.suite import LADDER, error
 from rtx_core.report.rates import at_best_rate
 from study.analysis.ranking import correlation, errors, errors_at_best_rates
+from study.bench_plan import IN_FULL
 from study.folders import OWN, Folders
-from study.plan import IN_FULL
 from study.verdicts.runs import Conditions, planned
 
 

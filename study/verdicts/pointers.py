@@ -225,6 +225,16 @@ def narrow_one_layer() -> Conditions:
     return all(fewer), work.p < 0.05 and work.odds[0] < 1
 
 
+def narrow_one_wide_layer() -> Conditions:
+    loop, stacks = RUNS.wider_runs("1x2"), RUNS.split_wide()
+    for stack in stacks:
+        planned(stack, 7)
+    steps, work = (unpaired_odds(loop, stack) for stack in stacks)
+    return work.p < 0.05 and work.odds[0] > 1 and (steps.p >= 0.05 or steps.odds[0] < 1), work.p >= 0.05 or work.odds[
+        0
+    ] < 1
+
+
 def khop_all_again() -> Conditions:
     errors = {model: [wrong(run, 4) for run in RUNS.again(model)] for model in AGAIN_RATES}
     planned(min(errors.values(), key=len), 20)
