@@ -114,7 +114,7 @@ def _iso_depth(layers: int, passes: int, width: int, **switches: object) -> Mode
 _WIDTHS, _SIX = (24, 32, 48, 64, 96, 128), ((6, 1), (3, 2), (2, 3), (1, 6))
 _ISO_DEPTH = {f"{n}x{r}-{width}": _iso_depth(n, r, width) for n, r in _SIX for width in _WIDTHS}
 _ISO_DEPTH |= {f"{n}x1-64": _iso_depth(n, 1, 64) for n in (1, 2, 3, 4)}  # stacks of fewer layers
-_ISO_DEPTH["1x2-64"] = _iso_depth(1, 2, 64)
+_ISO_DEPTH |= {"1x2-64": _iso_depth(1, 2, 64), "2x1-44": _iso_depth(2, 1, 44)}  # and its narrow stack
 _ISO_DEPTH |= {f"three-part-{w}": _iso_depth(3, 4, w, num_core_layers=1, injection="linear") for w in (64, 128)}
 _CORPORA = ("sst2", "yelp", "multi-domain", "multi-domain-imdb")  # the last one: film reviews as long as the others
 _light = partial(Experiment, keep_weights=True)  # beside the records
@@ -245,7 +245,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "facts-again": _light(  # on seeds that nothing was chosen by
         FactData(facts=49_152),
         _FACTS,
-        models=_LAYERS_PASSES,
+        models=_LAYERS_PASSES | _NARROW,
         default_models=("1x1", "1x2", "2x1"),
         seeds=tuple(range(10, 15)),
     ),

@@ -160,9 +160,11 @@ ONE_LAYER = (  # two narrow layers with the parameters of one, for equal steps a
 )
 SPLIT_WIDE = {"hidden_size": 184, "intermediate_size": 472}  # two layers with the parameters of one of width 256
 ONE_WIDE_LAYER = tuple(  # the same comparison there; seed 3 picks the rate
-    Study("khop", SPLIT_WIDE | {"learning_rate": rate} | steps, (3,), ("2x1",))
-    for steps in ({}, {"steps": 6000})  # as many multiply-adds as 3,000 steps of 1x2
-    for rate in WIDER_RATES
+    Study("khop", SPLIT_WIDE | {"learning_rate": rate}, (3,), ("2x1",)) for rate in WIDER_RATES
+)
+ELSEWHERE = (  # the same on text and on facts, where seeds 0 to 2 pick the rate
+    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("2x1-44",)) for rate in (3e-3, 6e-3, 1.2e-2)),
+    *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3)),
 )
 
 SET_RATES = (2e-3, 4e-3, 8e-3)
@@ -220,6 +222,7 @@ PLAN = (
     *SLOW,
     *ONE_LAYER,
     *ONE_WIDE_LAYER,
+    *ELSEWHERE,
     *FEW_SEQUENCES,
     *TEN,
     *(Study("khop", {"backprop_passes": passes}, (0, 1, 2), ("1x4",)) for passes in (1, 2, "random")),
