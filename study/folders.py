@@ -20,7 +20,18 @@ from study.analysis.language import Language
 from study.analysis.phi import worth
 from study.analysis.records import mean_loss, test_loss
 from study.experiments import ONE_SEED
-from study.plan import AGAIN_RATES, FACTS_AGAIN_RATES, INJECTED, LADDER, SET_RATES, TENTH, TUNED, TUNING, WIDER_RATES
+from study.plan import (
+    AGAIN_RATES,
+    FACTS_AGAIN_RATES,
+    INJECTED,
+    LADDER,
+    SET_RATES,
+    SPLIT_WIDE_RATE,
+    TENTH,
+    TUNED,
+    TUNING,
+    WIDER_RATES,
+)
 
 OWN = 0  # stands for an experiment's own learning rate
 HIGHER = (0.006, 0.012)  # than the rate of all iso-depth models, 3e-3
@@ -90,8 +101,8 @@ class Folders:
 
     def split_wide(self) -> tuple[list[Record], list[Record]]:
         """k-hop: two layers of width 184, after the steps of 1x2 at width 256 and after as many multiply-adds."""
-        name, rates = WIDER[184]
-        return self.wider_runs("2x1", 184), self.picked(f"{name}-steps6000", *rates).new("2x1")
+        name = f"{WIDER[184][0]}-steps6000-learningrate{SPLIT_WIDE_RATE}"
+        return self.wider_runs("2x1", 184), Runs(self.records(name), "k-hop, width 184").of("2x1")
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""
