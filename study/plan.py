@@ -168,7 +168,7 @@ ONE_WIDE_LAYER = (  # the same comparison there, for equal steps and for as many
     ),
 )
 ELSEWHERE = (  # the same on text and on facts, where seeds 0 to 2 pick the rate
-    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("2x1-44",)) for rate in (3e-3, 6e-3, 1.2e-2)),
+    *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("2x1-44",)) for rate in (3e-3, 6e-3, 1.2e-2, 2.4e-2)),
     *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3)),
 )
 
