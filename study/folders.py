@@ -26,6 +26,8 @@ from study.plan import (
     INJECTED,
     LADDER,
     SET_RATES,
+    SPLIT_FACTS_RATE,
+    SPLIT_TEXT_RATE,
     SPLIT_WIDE_RATE,
     TENTH,
     TUNED,
@@ -40,6 +42,12 @@ WIDER = {  # k-hop at other widths, and the learning rates tried there
     256: ("khop-hiddensize256-intermediatesize688", WIDER_RATES),
     184: ("khop-hiddensize184-intermediatesize472", WIDER_RATES),  # two layers have the parameters of one of width 256
     128: ("khop-hiddensize128-intermediatesize344", WIDER_RATES[1:]),
+}
+SPLIT = {  # two layers with the parameters of one: folder, what it adds for the longer training, rate, model
+    "hops": ("khop-again", "-steps6400", 0.004, "2x1-w44"),
+    "hops_wide": (WIDER[184][0], "-steps6000", SPLIT_WIDE_RATE, "2x1"),
+    "text": ("iso-depth-again", "-steps1680", SPLIT_TEXT_RATE, "2x1-44"),
+    "bits": ("facts-again", "-epochs111", SPLIT_FACTS_RATE, "2x1-w44"),
 }
 MUON = {"khop": (0.001, 0.004), "iso-depth": (OWN, 0.012)}
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
@@ -99,10 +107,14 @@ class Folders:
         name, tried = WIDER[width]
         return self.picked(name, *(rates or tried)).new(model)
 
-    def split_wide(self) -> tuple[list[Record], list[Record]]:
-        """k-hop: two layers of width 184, after the steps of 1x2 at width 256 and after as many multiply-adds."""
-        name = f"{WIDER[184][0]}-steps6000-learningrate{SPLIT_WIDE_RATE}"
-        return self.wider_runs("2x1", 184), Runs(self.records(name), "k-hop, width 184").of("2x1")
+    def split(self, task: str) -> tuple[list[Record], list[Record]]:
+        """Two narrow layers with the parameters of one, on a task of `SPLIT`: for the steps (or exposures) of this
+        layer run twice, and for as many multiply-adds."""
+        name, more, rate, model = SPLIT[task]
+        folders = (f"{name}{longer}-learningrate{rate}" for longer in ("", more))
+        groups = (Runs(self.records(folder), folder).of(model) for folder in folders)
+        steps, work = ([run for run in runs if run["seed"] != PICKING] for runs in groups)
+        return steps, work
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""
@@ -124,10 +136,9 @@ class Folders:
         """k-hop from a fixed training set, at the better of two rates on seeds 30 to 32."""
         return self.tuned("khop-set", OWN, SET_RATES[1], picked_on=(30, 31, 32)).new(model)
 
-    def again_at_equal_work(self, model: str = "4x1-w44") -> list[Record]:
-        """The narrow stack of 2x2, or that of 1x2, on these seeds, for as many multiply-adds."""
-        rate = {"4x1-w44": OWN, "2x1-w44": 0.004}[model]
-        return self.at_rates("khop-again-steps6400", rate)[0].of(model)
+    def again_at_equal_work(self) -> list[Record]:
+        """The narrow stack of 2x2 on these seeds, for as many multiply-adds."""
+        return self.hops("khop-again-steps6400").of("4x1-w44")
 
     def many_letters(self, model: str) -> float:
         """The error of k-hop over 98 letters, 10,000 steps, at the better of two rates: the mean over hops from 0 to 16

@@ -167,9 +167,14 @@ ONE_WIDE_LAYER = (  # the same comparison there, for equal steps and for as many
         for steps in ({"steps": 6000}, {})
     ),
 )
-ELSEWHERE = (  # the same on text and on facts, where seeds 0 to 2 pick the rate
+SPLIT_TEXT_RATE, SPLIT_FACTS_RATE = 1.2e-2, 4e-3  # the best on seeds 0 to 2
+ELSEWHERE = (  # the same on text and on facts
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("2x1-44",)) for rate in (3e-3, 6e-3, 1.2e-2, 2.4e-2)),
     *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3)),
+    *(
+        Study("iso-depth-again", {"learning_rate": SPLIT_TEXT_RATE} | steps, models=("2x1-44",))
+        for steps in ({}, {"steps": 1680})  # as many multiply-adds as 800 steps of 1x2-64
+    ),
 )
 
 SET_RATES = (2e-3, 4e-3, 8e-3)

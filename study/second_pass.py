@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from statistics import mean
 
 from scipy.special import logit
@@ -32,13 +33,15 @@ def bits(run: Record) -> float:
 
 @dataclass(frozen=True)
 class Question:
-    """A task at a width: the runs of each model, what they are scored by, and the form of a score."""
+    """A task at a width: the runs of each model, what they are scored by, and the form of a score; where they were
+    trained, the runs of two narrow layers with the parameters of one, after equal steps and equal computation."""
 
     task: str
     width: int
     runs: Callable[[str], list[Record]]
     score: Callable[[Record], float]
     form: str
+    split: Callable[[], tuple[list[Record], list[Record]]] | None = None
 
     @remembered
     def scores(self) -> dict[str, dict[int, float]]:
@@ -80,6 +83,24 @@ class Question:
         """Of the share's interval, by Fieller's theorem."""
         return share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
 
+    def split_scores(self, equal_work: bool = True) -> list[float]:
+        """Of the narrow layers, by seed; none where none were trained."""
+        return list(map(self.score, self.split()[equal_work])) if self.split else []
+
+    def split_share(self, equal_work: bool = True) -> float:
+        """What splitting the layer gains of what a second layer gains."""
+        once, two = (mean(self.scores[model].values()) for model in ("1x1", "2x1"))
+        return (once - mean(self.split_scores(equal_work))) / (once - two)
+
+    def split_ends(self, equal_work: bool = True) -> tuple[float, float]:
+        """Of the interval of this share."""
+        once, two = (list(self.scores[model].values()) for model in ("1x1", "2x1"))
+        return share_interval(once, self.split_scores(equal_work), two)
+
+    def split_p(self, equal_work: bool = True) -> float:
+        """By Welch's test, of the layer run twice against the narrow layers."""
+        return unpaired(list(self.scores["1x2"].values()), self.split_scores(equal_work))[3]
+
     def share_in_log_odds(self) -> float:
         """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""
         return pass_share(lambda model: mean(map(logit, self.scores[model].values())))
@@ -95,11 +116,13 @@ def questions(runs: Folders) -> dict[str, Question]:
     training, at one rate."""
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
-        "hops": Question(pointers, 64, runs.again, four_hops, ".1%"),
-        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".1%"),
-        "text": Question(text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f"),
+        "hops": Question(pointers, 64, runs.again, four_hops, ".1%", partial(runs.split, "hops")),
+        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".1%", partial(runs.split, "hops_wide")),
+        "text": Question(
+            text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f", partial(runs.split, "text")
+        ),
         "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),
-        "bits": Question(facts, 64, runs.facts_again, bits, ".1f"),
+        "bits": Question(facts, 64, runs.facts_again, bits, ".1f", partial(runs.split, "bits")),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
         "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".1%"),
         "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),

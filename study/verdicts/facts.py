@@ -5,7 +5,7 @@ from statistics import mean
 from study.analysis.facts import stored_bits
 from study.analysis.hops import wrong
 from study.analysis.records import pass_share
-from study.second_pass import ASKED
+from study.second_pass import ASKED, questions
 from study.verdicts.runs import RUNS, Conditions, planned
 
 
@@ -71,3 +71,18 @@ def facts_longer_second_pass() -> Conditions:
 def facts_wider_second_pass() -> Conditions:
     share = pass_share(lambda model: mean(RUNS.wide_facts(model)))
     return share <= 0.25, share > 0.5
+
+
+def split_elsewhere() -> Conditions:
+    """Of text and of facts: one layer run twice against two narrow ones."""
+    asked = questions(RUNS)
+    text, stored = asked["text"], asked["bits"]
+    for question, seeds in ((text, 10), (stored, 5)):
+        for runs in question.split():
+            planned(runs, seeds)
+    loss, bits = (mean(question.scores["1x2"].values()) for question in (text, stored))
+    losses, stores = ([mean(question.split_scores(equal)) for equal in (False, True)] for question in (text, stored))
+    short = losses[0] > loss and not (stores[0] > bits and stored.split_p(False) < 0.05)
+    lower, more = losses[1] < loss, stores[1] > bits
+    holds = short and lower and text.split_p() < 0.05 and more and stored.split_p() < 0.05
+    return holds, not lower or not more
