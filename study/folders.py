@@ -223,6 +223,10 @@ class Folders:
         """Characters at width 64 on ten new seeds, at the rate that seeds 0 to 2 picked."""
         return self.all_rates("iso-depth-again", 0.006).of(model)
 
+    def text_longer_single(self) -> list[Record]:
+        """One layer on these seeds, for about as many multiply-adds as the layer run twice."""
+        return Runs(self.records("iso-depth-again-steps1600-learningrate0.006"), "text, 1,600 steps").of("1x1-64")
+
     def longer_text(self, model: str) -> list[Record]:
         """Characters on some of these seeds, with four times the steps, at the same rate."""
         return Runs(self.records("iso-depth-again-steps3200-learningrate0.006"), "text, 3,200 steps").of(model)

@@ -80,6 +80,13 @@ def text_wider_second_pass() -> Conditions:
     return 0 <= share <= 0.5, share >= 0.75
 
 
+def text_longer_training() -> Conditions:
+    single, loop = RUNS.text_longer_single(), RUNS.text_again("1x2-64")
+    planned(single, 10)
+    difference, _, _, p, _ = unpaired(list(map(test_loss, single)), list(map(test_loss, loop)))
+    return difference < 0 and p < 0.05, difference >= 0
+
+
 def text_again() -> Conditions:
     runs = {model: RUNS.text_again(f"{model}-64") for model in ("1x1", "1x2", "2x1", "3x1", "3x2")}
     runs["injected"] = RUNS.injected_again()
