@@ -102,6 +102,7 @@ PAGES = {  # the beginning of a prediction's id -> the page of its runs, in the 
     "state-tracking": "state-tracking",
     "iso-depth": "iso-depth",
     "text": "iso-depth",
+    "split": "iso-depth",
     "tinystories": "tinystories",
     "shakespeare": "shakespeare",
     "kausik": "shakespeare",

@@ -75,8 +75,7 @@ class Question:
         """Of 95 % of the share, in per cent; of few seeds what each of them says."""
         if min(map(len, self.scores.values())) < ENOUGH_SEEDS:
             return " and ".join(number(share, ".0f") for share in sorted(self.shares)) + " by seed"
-        ends = self.ends
-        return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
+        return in_words(self.ends)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -109,6 +108,11 @@ class Question:
     def p(self) -> float:
         """By Welch's test, of the layer run twice against the layer run once."""
         return unpaired(*(list(self.scores[model].values()) for model in ("1x2", "1x1")))[3]
+
+
+def in_words(ends: tuple[float, float]) -> str:
+    """An interval of shares in per cent."""
+    return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
 
 
 def questions(runs: Folders) -> dict[str, Question]:

@@ -80,6 +80,10 @@ def quantities(
         """The errors at a model's own rate, on seeds that did not pick it."""
         return [wrong(run, HOPS) for run in compared_models[name]()]
 
+    def at_hops(name: str, hops: int) -> str:
+        """The mean error at fewer hops."""
+        return in_full(mean(wrong(run, hops) for run in compared_models[name]()))
+
     def bad(name: str) -> int:
         return slow_of(own(name))
 
@@ -204,6 +208,11 @@ def quantities(
             f"wide_{model}": lambda model=model: number(float(np.mean(at_width(model))), ".1%")
             for model in ("1x1", "1x2", "2x1", "4x1", "2x2", "1x4")
         },
+        **{
+            f"hops_{hops}_{name}": lambda name=name, hops=hops: at_hops(name, hops)
+            for name in ("1x1", "1x2", "2x1")
+            for hops in (1, 2, 3)
+        },
         "longer_narrow": lambda: in_full(long_runs.error(NARROW, HOPS)),
         "usual_steps": lambda: steps(runs.again("2x2")[0]),
         "longer_worst": lambda: in_full(
@@ -276,6 +285,15 @@ def quantities(
             < runs.wider_runs("4x1", 128)[0]["parameters"]["non_embedding"]
             / runs.wider_runs("1x4")[0]["parameters"]["non_embedding"]
             < 1.1,
+        ],
+        "hops_2_1x2": lambda: [
+            mean(wrong(run, 1) for run in runs.again("1x1"))
+            < SOLVED
+            < mean(wrong(run, 2) for run in runs.again("1x1")),
+            all(
+                mean(wrong(run, 2) for run in runs.again(m)) < SOLVED < mean(wrong(run, 3) for run in runs.again(m))
+                for m in ("1x2", "2x1")
+            ),
         ],
         "worst_2x2": lambda: [max(own("2x2")) < 0.03],
         "mean_2x2": lambda: [
