@@ -49,6 +49,11 @@ SPLIT = {  # two layers with the parameters of one: folder, what it adds for the
     "text": ("iso-depth-again", "-steps1680", SPLIT_TEXT_RATE, "2x1-44"),
     "bits": ("facts-again", "-epochs111", SPLIT_FACTS_RATE, "2x1-w44"),
 }
+LONGER = {  # where one layer was trained twice as long, and its name
+    "hops": ("khop-again-steps6000-learningrate0.004", "1x1"),
+    "text": ("iso-depth-again-steps1600-learningrate0.006", "1x1-64"),
+    "bits": ("facts-again-epochs120-learningrate0.004", "1x1"),
+}
 MUON = {"khop": (0.001, 0.004), "iso-depth": (OWN, 0.012)}
 STORIES, STORIES_HIGHER = "tinystories-small-learningrate0.004", "tinystories-small-learningrate0.008"
 CHARACTERS = "shakespeare-small-learningrate0.003"
@@ -223,9 +228,10 @@ class Folders:
         """Characters at width 64 on ten new seeds, at the rate that seeds 0 to 2 picked."""
         return self.all_rates("iso-depth-again", 0.006).of(model)
 
-    def text_longer_single(self) -> list[Record]:
-        """One layer on these seeds, for about as many multiply-adds as the layer run twice."""
-        return Runs(self.records("iso-depth-again-steps1600-learningrate0.006"), "text, 1,600 steps").of("1x1-64")
+    def longer_single(self, task: str) -> list[Record]:
+        """One layer on a task of `LONGER`, for about as many multiply-adds as the layer run twice."""
+        folder, model = LONGER[task]
+        return Runs(self.records(folder), folder).of(model)
 
     def longer_text(self, model: str) -> list[Record]:
         """Characters on some of these seeds, with four times the steps, at the same rate."""

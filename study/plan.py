@@ -175,7 +175,10 @@ ELSEWHERE = (  # the same on text and on facts
         Study("iso-depth-again", {"learning_rate": SPLIT_TEXT_RATE} | steps, models=("2x1-44",))
         for steps in ({}, {"steps": 1680})  # as many multiply-adds as 800 steps of 1x2-64
     ),
-    Study("iso-depth-again", {"learning_rate": 6e-3, "steps": 1600}, models=("1x1-64",)),  # as many as well
+    # one layer for about as many multiply-adds as well
+    Study("iso-depth-again", {"learning_rate": 6e-3, "steps": 1600}, models=("1x1-64",)),
+    Study("khop-again", {"learning_rate": 4e-3, "steps": 6000}, range(10, 20), ("1x1",)),
+    Study("facts-again", {"learning_rate": 4e-3, "epochs": 120}, models=("1x1",)),
 )
 
 SET_RATES = (2e-3, 4e-3, 8e-3)

@@ -181,8 +181,6 @@ def quantities(
         "slow_stack": lambda: words(slow_of(counted(NARROW))),
         "slow_worst": lambda: number(max(counted("2x2")), ".0%"),
         "all_seeds": lambda: words(len(all_errors(0))),
-        "all_slow_loop": lambda: words(slow_of(all_errors(0))),
-        "all_slow_stack": lambda: words(slow_of(all_errors(1))),
         **{
             f"all_{end}": lambda place=place: number(all_odds().odds[place], ".2f")
             for place, end in enumerate(("odds", "low", "high"))

@@ -81,7 +81,7 @@ def text_wider_second_pass() -> Conditions:
 
 
 def text_longer_training() -> Conditions:
-    single, loop = RUNS.text_longer_single(), RUNS.text_again("1x2-64")
+    single, loop = RUNS.longer_single("text"), RUNS.text_again("1x2-64")
     planned(single, 10)
     difference, _, _, p, _ = unpaired(list(map(test_loss, single)), list(map(test_loss, loop)))
     return difference < 0 and p < 0.05, difference >= 0

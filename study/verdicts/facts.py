@@ -86,3 +86,13 @@ def split_elsewhere() -> Conditions:
     lower, more = losses[1] < loss, stores[1] > bits
     holds = short and lower and text.split_p() < 0.05 and more and stored.split_p() < 0.05
     return holds, not lower or not more
+
+
+def split_longer_training() -> Conditions:
+    """Of one layer trained for twice as long, on pointers and facts."""
+    stored = questions(RUNS)["bits"]
+    planned(RUNS.longer_single("hops"), 10)
+    planned(RUNS.longer_single("bits"), 5)
+    error = mean(wrong(run, 4) for run in RUNS.longer_single("hops"))
+    bits, looped = mean(map(stored.score, RUNS.longer_single("bits"))), mean(stored.scores["1x2"].values())
+    return error >= 0.55 and bits > looped, error < 0.5 or bits < looped
