@@ -116,7 +116,7 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     )
     once, twice = runs.wider_runs("2x1"), runs.wider_runs("2x2")
     yield Headline("Four hops, width 256: running two layers twice still helps", fewer(once, twice), once + twice, rate)
-    once, split, longer = runs.again("1x2"), *runs.split("hops")
+    once, split, longer = runs.again("1x2"), *(runs.split("hops", work) for work in (False, True))
     loop, narrow, stack = map(runs.again, ("2x2", "4x1-w44", "4x1"))
     both = "best of four for the loop and of two for the stack, on other seeds"
     alike = "Four hops: one layer run twice and a narrow stack of its depth and size are equal after equal steps"

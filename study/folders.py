@@ -112,14 +112,12 @@ class Folders:
         name, tried = WIDER[width]
         return self.picked(name, *(rates or tried)).new(model)
 
-    def split(self, task: str) -> tuple[list[Record], list[Record]]:
+    def split(self, task: str, equal_work: bool) -> list[Record]:
         """Two narrow layers with the parameters of one, on a task of `SPLIT`: for the steps (or exposures) of this
-        layer run twice, and for as many multiply-adds."""
+        layer run twice, or for as many multiply-adds."""
         name, more, rate, model = SPLIT[task]
-        folders = (f"{name}{longer}-learningrate{rate}" for longer in ("", more))
-        groups = (Runs(self.records(folder), folder).of(model) for folder in folders)
-        steps, work = ([run for run in runs if run["seed"] != PICKING] for runs in groups)
-        return steps, work
+        folder = f"{name}{more if equal_work else ''}-learningrate{rate}"
+        return [run for run in Runs(self.records(folder), folder).of(model) if run["seed"] != PICKING]
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""

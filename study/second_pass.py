@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from statistics import mean
 
@@ -15,7 +15,7 @@ from rtx_core.report.statistics import ENOUGH_SEEDS, unpaired
 from study.analysis.facts import stored_bits
 from study.analysis.hops import wrong
 from study.analysis.records import pass_share, share_interval, test_loss
-from study.folders import Folders
+from study.folders import LONGER, Folders
 
 ASKED = ("1x1", "1x2", "2x1")  # a layer, a second pass of it, a second layer
 HOPS = 4
@@ -33,15 +33,18 @@ def bits(run: Record) -> float:
 
 @dataclass(frozen=True)
 class Question:
-    """A task at a width: the runs of each model, what they are scored by, and the form of a score; where they were
-    trained, the runs of two narrow layers with the parameters of one, after equal steps and equal computation."""
+    """A task at a width: the runs of each model, what they are scored by, and the form of a score.
+
+    `others` are the runs of what else was trained with the parameters of one layer: two narrow layers for as many steps
+    (`split_steps`), and for the multiply-adds of the layer run twice these (`split`) and the layer itself (`longer`).
+    """
 
     task: str
     width: int
     runs: Callable[[str], list[Record]]
     score: Callable[[Record], float]
     form: str
-    split: Callable[[], tuple[list[Record], list[Record]]] | None = None
+    others: dict[str, Callable[[], list[Record]]] = field(default_factory=dict)
 
     @remembered
     def scores(self) -> dict[str, dict[int, float]]:
@@ -75,30 +78,31 @@ class Question:
         """Of 95 % of the share, in per cent; of few seeds what each of them says."""
         if min(map(len, self.scores.values())) < ENOUGH_SEEDS:
             return " and ".join(number(share, ".0f") for share in sorted(self.shares)) + " by seed"
-        return in_words(self.ends)
+        ends = self.ends
+        return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
 
     @property
     def ends(self) -> tuple[float, float]:
         """Of the share's interval, by Fieller's theorem."""
         return share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
 
-    def split_scores(self, equal_work: bool = True) -> list[float]:
-        """Of the narrow layers, by seed; none where none were trained."""
-        return list(map(self.score, self.split()[equal_work])) if self.split else []
+    def other(self, name: str) -> list[float]:
+        """The scores of what else was trained, by seed."""
+        return list(map(self.score, self.others[name]()))
 
-    def split_share(self, equal_work: bool = True) -> float:
-        """What splitting the layer gains of what a second layer gains."""
+    def gain(self, name: str) -> float:
+        """What this gains of what a second layer gains, by mean scores."""
         once, two = (mean(self.scores[model].values()) for model in ("1x1", "2x1"))
-        return (once - mean(self.split_scores(equal_work))) / (once - two)
+        return (once - mean(self.other(name))) / (once - two)
 
-    def split_ends(self, equal_work: bool = True) -> tuple[float, float]:
+    def gain_ends(self, name: str) -> tuple[float, float]:
         """Of the interval of this share."""
         once, two = (list(self.scores[model].values()) for model in ("1x1", "2x1"))
-        return share_interval(once, self.split_scores(equal_work), two)
+        return share_interval(once, self.other(name), two)
 
-    def split_p(self, equal_work: bool = True) -> float:
-        """By Welch's test, of the layer run twice against the narrow layers."""
-        return unpaired(list(self.scores["1x2"].values()), self.split_scores(equal_work))[3]
+    def p_against(self, name: str) -> float:
+        """By Welch's test, of the layer run twice against this."""
+        return unpaired(list(self.scores["1x2"].values()), self.other(name))[3]
 
     def share_in_log_odds(self) -> float:
         """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""
@@ -110,23 +114,21 @@ class Question:
         return unpaired(*(list(self.scores[model].values()) for model in ("1x2", "1x1")))[3]
 
 
-def in_words(ends: tuple[float, float]) -> str:
-    """An interval of shares in per cent."""
-    return " to ".join(number(100 * end, ".0f") for end in ends) if math.isfinite(ends[0]) else "unbounded"
-
-
 def questions(runs: Folders) -> dict[str, Question]:
     """Of three tasks, each at two widths and at the best learning rate of each model; and of each after four times the
     training, at one rate."""
+
+    def others(task: str) -> dict[str, Callable[[], list[Record]]]:
+        trained = {name: partial(runs.split, task, work) for name, work in (("split_steps", False), ("split", True))}
+        return trained | ({"longer": partial(runs.longer_single, task)} if task in LONGER else {})
+
     pointers, text, facts = "pointers, wrong at four hops", "text, nats per character", "facts, bits stored of eight"
     return {
-        "hops": Question(pointers, 64, runs.again, four_hops, ".1%", partial(runs.split, "hops")),
-        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".1%", partial(runs.split, "hops_wide")),
-        "text": Question(
-            text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f", partial(runs.split, "text")
-        ),
+        "hops": Question(pointers, 64, runs.again, four_hops, ".1%", others("hops")),
+        "hops_wide": Question(pointers, 256, runs.wider_runs, four_hops, ".1%", others("hops_wide")),
+        "text": Question(text, 64, lambda model: runs.text_again(f"{model}-64"), test_loss, ".3f", others("text")),
         "text_wide": Question(text, 256, runs.wide_text, test_loss, ".3f"),
-        "bits": Question(facts, 64, runs.facts_again, bits, ".1f", partial(runs.split, "bits")),
+        "bits": Question(facts, 64, runs.facts_again, bits, ".1f", others("bits")),
         "bits_wide": Question(facts, 128, runs.wide_facts_runs, bits, ".1f"),
         "hops_long": Question(pointers, 64, runs.long_hops, four_hops, ".1%"),
         "bits_long": Question(facts, 64, runs.long_facts, bits, ".1f"),

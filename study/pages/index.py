@@ -7,8 +7,8 @@ from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import unpaired_odds
-from study.folders import Folders
-from study.second_pass import ASKED, four_hops, in_words, questions
+from study.folders import LONGER, Folders
+from study.second_pass import ASKED, four_hops, questions
 
 
 def quantities(folders: Mapping[str, list[Record]], parts: list[str], predictions: Mapping[str, int]) -> Quantities:
@@ -22,7 +22,6 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         return f"head {head} of layer {step - 2} in pass 2"
 
     asked = questions(runs)
-    with_split = {key: one for key, one in asked.items() if one.split}
 
     def single() -> list[float]:
         """Bits of a fact that one layer stores, run once, by seed."""
@@ -49,15 +48,11 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
         "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
         **{
-            f"{key}_split{end}": lambda one=one, work=work: number(mean(one.split_scores(work)), one.form)
-            for key, one in with_split.items()
-            for end, work in (("_steps", False), ("", True))
+            f"{key}_{name}": lambda one=one, name=name: number(mean(one.other(name)), one.form)
+            for key, one in asked.items()
+            if key in LONGER
+            for name in one.others
         },
-        **{
-            f"{key}_split_share": lambda one=one: number(100 * one.split_share(), ".0f")
-            for key, one in with_split.items()
-        },
-        **{f"{key}_split_interval": lambda one=one: in_words(one.split_ends()) for key, one in with_split.items()},
         "narrow_seeds": lambda: words(len(runs.at_equal_work()[1])),
         "four_passes": lambda: number(mean(map(four_hops, runs.again("1x4"))), ".1%"),
         "four_layers": lambda: number(mean(map(four_hops, runs.again("4x1"))), ".1%"),
@@ -81,8 +76,8 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "text_share": lambda: [0.38 < asked["text"].share() < 0.62],
         "single_least": lambda: [min(single()) < 0.8 * max(single())],
         "split": lambda: [
-            unpaired_odds(runs.again("1x2"), runs.split("hops")[0]).p > 0.05,
-            unpaired_odds(runs.again("1x2"), runs.split("hops")[1]).odds[1] > 1,
+            unpaired_odds(runs.again("1x2"), runs.split("hops", False)).p > 0.05,
+            unpaired_odds(runs.again("1x2"), runs.split("hops", True)).odds[1] > 1,
         ],
         "same_weights": lambda: [len({runs.again(m)[0]["parameters"]["total"] for m in ("2x1", "2x2")}) == 1],
         "again_seeds": lambda: [

@@ -72,6 +72,18 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
     def new(model: str) -> list[Record]:
         return runs.text_again(f"{model}-64")
 
+    def split_steps() -> list[Record]:
+        """Two narrow layers with the parameters of one, for the steps of all models."""
+        return runs.split("text", False)
+
+    def split() -> list[Record]:
+        """The same for the multiply-adds of the layer run twice."""
+        return runs.split("text", True)
+
+    def longer_single() -> list[Record]:
+        """One layer for the multiply-adds of the layer run twice."""
+        return runs.longer_single("text")
+
     def good_injected() -> list[float]:
         """Losses of injected loops on new seeds that are below those of all single layers."""
         worst = min(map(test_loss, new("1x1")))
@@ -127,6 +139,14 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             for place, end in enumerate(("", "low_", "high_"))
         },
         "wide_share": lambda: number(100 * share(runs.wide_text), ".0f"),
+        # What else the computation of a second pass buys
+        **{
+            key: lambda trained=trained: number(mean_loss(trained()), ".3f")
+            for key, trained in (("split_steps", split_steps), ("split", split), ("longer", longer_single))
+        },
+        "split_steps_p": lambda: p_in_words(compared(split_steps(), new("1x2"))[3]),
+        "more_steps": lambda: number(split()[0]["config"]["train"]["steps"], ","),
+        "longer_steps": lambda: number(longer_single()[0]["config"]["train"]["steps"], ","),
         "injected_plain_p": lambda: number(compared(runs.injected_again(), new("1x6"))[3], ".2g"),
         "injected_twice_p": lambda: number(compared(runs.injected_again(), new("1x2"))[3], ".2g"),
         "injected_good": lambda: words(len(good_injected())),
@@ -203,6 +223,12 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
             compared(runs.wide_text("2x1"), runs.wide_text("2x3"))[3] > 0.05,
             mean_loss(new("1x2")) + 0.01 < mean_loss(new("1x6")) < mean_loss(new("1x1")),
             0 < mean_loss(runs.wide_text("1x2")) - mean_loss(runs.wide_text("1x6")) < 0.02,
+        ],
+        "split_steps": lambda: [
+            compared(split_steps(), new("1x2"))[1] > 0,
+            mean_loss(split_steps()) > mean_loss(new("1x1")) > mean_loss(longer_single()),
+            max(compared(new("1x2"), trained())[3] for trained in (split, longer_single)) < 0.001,
+            max(mean_loss(split()), mean_loss(longer_single())) < mean_loss(new("1x2")),
         ],
         "below_the_stacks": lambda: [
             all(runs.text_loss(f"{n}x{6 // n}-64") < runs.text_loss(f"{n}x1-64") for n in (1, 2, 3))

@@ -74,7 +74,7 @@ def quantities(
         name: partial(runs.again, model) for name, model in MODELS.items()
     }
     compared_models["equal"] = runs.again_at_equal_work  # the narrow stack, for as many multiply-adds as the loop
-    compared_models["split_equal"] = lambda: runs.split("hops")[1]
+    compared_models["split_equal"] = lambda: runs.split("hops", True)
 
     def own(name: str) -> list[float]:
         """The errors at a model's own rate, on seeds that did not pick it."""

@@ -78,13 +78,13 @@ def split_elsewhere() -> Conditions:
     asked = questions(RUNS)
     text, stored = asked["text"], asked["bits"]
     for question, seeds in ((text, 10), (stored, 5)):
-        for runs in question.split():
-            planned(runs, seeds)
+        for name in ("split_steps", "split"):
+            planned(question.other(name), seeds)
     loss, bits = (mean(question.scores["1x2"].values()) for question in (text, stored))
-    losses, stores = ([mean(question.split_scores(equal)) for equal in (False, True)] for question in (text, stored))
-    short = losses[0] > loss and not (stores[0] > bits and stored.split_p(False) < 0.05)
+    losses, stores = ([mean(question.other(name)) for name in ("split_steps", "split")] for question in (text, stored))
+    short = losses[0] > loss and not (stores[0] > bits and stored.p_against("split_steps") < 0.05)
     lower, more = losses[1] < loss, stores[1] > bits
-    holds = short and lower and text.split_p() < 0.05 and more and stored.split_p() < 0.05
+    holds = short and lower and text.p_against("split") < 0.05 and more and stored.p_against("split") < 0.05
     return holds, not lower or not more
 
 

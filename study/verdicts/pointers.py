@@ -217,7 +217,7 @@ def khop_slow_seeds() -> Conditions:
 
 
 def narrow_one_layer() -> Conditions:
-    loop, narrow, longer = RUNS.again("1x2"), *RUNS.split("hops")
+    loop, narrow, longer = RUNS.again("1x2"), *(RUNS.split("hops", work) for work in (False, True))
     planned(narrow, 20)
     planned(longer, 20)
     steps, work = (unpaired_odds(loop, stack) for stack in (narrow, longer))
@@ -226,7 +226,7 @@ def narrow_one_layer() -> Conditions:
 
 
 def narrow_one_wide_layer() -> Conditions:
-    loop, stacks = RUNS.wider_runs("1x2"), RUNS.split("hops_wide")
+    loop, stacks = RUNS.wider_runs("1x2"), [RUNS.split("hops_wide", work) for work in (False, True)]
     for stack in stacks:
         planned(stack, 7)
     steps, work = (unpaired_odds(loop, stack) for stack in stacks)
