@@ -91,7 +91,7 @@ def split_elsewhere() -> Conditions:
 def split_longer_training() -> Conditions:
     """Of one layer trained for twice as long, on pointers and facts."""
     stored = questions(RUNS)["bits"]
-    planned(RUNS.longer_single("hops"), 10)
+    planned(RUNS.longer_single("hops"), 5)
     planned(RUNS.longer_single("bits"), 5)
     error = mean(wrong(run, 4) for run in RUNS.longer_single("hops"))
     bits, looped = mean(map(stored.score, RUNS.longer_single("bits"))), mean(stored.scores["1x2"].values())
