@@ -8,6 +8,7 @@ from study import paper
 from study.analysis import cache
 from study.analysis.formulas import size_of
 from study.analysis.roster import applications, multiply_adds
+from study.folders import OWN, Folders
 
 WIDTH, NARROW, VOCABULARY, FEWER = 512, 416, 32_000, 8_000
 SHAPES = {  # layers, passes, width, vocabulary
@@ -42,6 +43,12 @@ def quoted() -> list[Record]:
     return [run for name in ("khop", "facts", "iso-depth-wide") for run in paper.records(experiment=name)]
 
 
+def as_choose() -> list[Record]:
+    """The runs on pointers that `rtx choose` would make: a loop and three stacks, three rates, three seeds."""
+    tried = Folders(paper.records).all_rates("khop", OWN, 0.001, 0.004).records
+    return [run for run in tried if run["model"] in ("2x1", "2x2", "4x1", "4x1-w44") and run["seed"] in (0, 1, 2)]
+
+
 def quantities() -> Quantities:
     """Of the decoders themselves, and of the largest model whose errors the page quotes."""
     shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
@@ -51,6 +58,8 @@ def quantities() -> Quantities:
         "vocabulary": lambda: f"{VOCABULARY:,}",
         "fewer_tokens": lambda: f"{FEWER:,}",
         "narrow_width": lambda: str(NARROW),
+        "choose_runs": lambda: str(len(as_choose())),
+        "choose_hours": lambda: number(sum(run["seconds"] for run in as_choose()) / 3600, ".1f"),
         "megabytes": lambda: number(2 * size_of(shapes["few"])["total"] / 8e6, ".0f"),
     }
     for name, c in shapes.items():

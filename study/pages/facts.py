@@ -28,10 +28,12 @@ def quantities(
     hops: list[Record],
     rounded_to: list[Record],
     again: list[Record],
+    spent: list[Record],
 ) -> Quantities:
     """Of runs on facts at several learning rates, on the same facts with more exposures, on fewer facts, and of width
-    128 on more; of runs on k-hop; what models still store when they are rounded; and on new seeds."""
-    runs = Folders.among([*facts, *saturated, *wide, *again])
+    128 on more; of runs on k-hop; what models still store when they are rounded; on new seeds; and of what else was
+    trained there with the computation of a second pass, `spent`."""
+    runs = Folders.among([*facts, *saturated, *wide, *again, *spent])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -101,6 +103,16 @@ def quantities(
         "best_layers": lambda: span(runs.over_tuned_layer("2x1"), in_percent),
         "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
         "again_interval": lambda: questions(runs)["bits"].interval,
+        **{
+            f"again_{key}": lambda key=key: number(mean(questions(runs)["bits"].other(key)), ".1f")
+            for key in ("split_steps", "split", "longer")
+        },
+        **{
+            f"again_{key}": lambda model=model: number(mean(questions(runs)["bits"].scores[model].values()), ".1f")
+            for key, model in (("once", "1x1"), ("twice", "1x2"), ("two", "2x1"))
+        },
+        "split_exposures": lambda: str(runs.split("bits", True)[0]["config"]["train"]["epochs"]),
+        "longer_exposures": lambda: str(runs.longer_single("bits")[0]["config"]["train"]["epochs"]),
         # With four times the exposures
         "exposures": lambda: number(base.records[0]["config"]["train"]["epochs"], "d"),
         "more_exposures": lambda: number(repeated.records[0]["config"]["train"]["epochs"], "d"),

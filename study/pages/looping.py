@@ -25,6 +25,12 @@ MODELS |= {"narrow": NARROW, "narrowest": NARROWEST, "split": SPLIT}
 SET_MODELS = {"2x2": "2x2", "1x4": "1x4", "4x1": "4x1", "narrow": NARROW}  # trained on a fixed set
 
 
+def interval_of(name: str, odds: Callable) -> dict[str, Callable[[], str]]:
+    """The ratio of odds and the ends of its interval."""
+    ends = enumerate(("odds", "low", "high"))
+    return {f"{name}_{end}": lambda place=place: number(odds().odds[place], ".2f") for place, end in ends}
+
+
 def quantities(
     again: list[Record],
     rated: list[Record],
@@ -51,20 +57,20 @@ def quantities(
         """The errors at four hops of the seeds that picked no learning rate."""
         return [wrong(run, HOPS) for run in runs.wider_runs(model, width)]
 
-    def mean_long(model: str) -> float:
-        """At width 256 after longer training."""
+    def mean_long(model: str) -> float:  # at width 256
         return mean(wrong(run, HOPS) for run in runs.long_wider(model))
-
-    def as_choose() -> list[Record]:
-        """The runs that `rtx choose` would make on this task: a loop and three stacks, three rates, three seeds."""
-        models, seeds = ("2x1", "2x2", "4x1", NARROW), (0, 1, 2)
-        every = [run for run in rated if run["model"] in models and run["seed"] in seeds]
-        return [run for run in every if learning_rate(run) < 0.005]
 
     def selected(model: str, rate: float) -> float:
         """The validation loss at width 256 of the seed that picks rates."""
         tried = [run for run in wider if run["model"] == model and run["seed"] == PICKING]
         return next(run["selected"]["validation_loss"] for run in tried if learning_rate(run) == rate)
+
+    def wide_split() -> list[Record]:
+        """Two narrow layers with the parameters of one of width 256, for the computation of this layer run twice."""
+        return runs.split("hops_wide", True)
+
+    def wide_split_odds():
+        return unpaired_odds(runs.wider_runs("1x2"), wide_split(), HOPS)
 
     def wide_pass():
         """Of one layer run twice to two layers, at width 256."""
@@ -83,9 +89,6 @@ def quantities(
     def at_hops(name: str, hops: int) -> str:
         """The mean error at fewer hops."""
         return in_full(mean(wrong(run, hops) for run in compared_models[name]()))
-
-    def bad(name: str) -> int:
-        return slow_of(own(name))
 
     def counted(model: str) -> list[float]:
         """The errors on the seeds that were trained to count the slow ones."""
@@ -168,7 +171,7 @@ def quantities(
             )
             for name in names
         },
-        **{f"bad_{name}": lambda name=name: words(bad(name)) for name in ("2x2", "4x1", "equal")},
+        **{f"bad_{name}": lambda name=name: words(slow_of(own(name))) for name in ("2x2", "4x1", "equal")},
         **{
             f"{end}_{name}": lambda name=name, place=place: number(odds_against(name).odds[place], ".2f")
             for name in against
@@ -181,17 +184,12 @@ def quantities(
         "slow_stack": lambda: words(slow_of(counted(NARROW))),
         "slow_worst": lambda: number(max(counted("2x2")), ".0%"),
         "all_seeds": lambda: words(len(all_errors(0))),
-        **{
-            f"all_{end}": lambda place=place: number(all_odds().odds[place], ".2f")
-            for place, end in enumerate(("odds", "low", "high"))
-        },
+        **interval_of("all", all_odds),
         "all_p": lambda: p_value(all_odds().p),
         "hard_paired": lambda: number(hard_tuned("2x3", "6x1-w36", new=True).p, ".3f"),
         "narrow_cost": lambda: number(
             multiply_adds(runs.again(NARROW)[0]) / multiply_adds(runs.again("2x2")[0]), ".2f"
         ),
-        "choose_runs": lambda: str(len(as_choose())),
-        "choose_hours": lambda: number(sum(run["seconds"] for run in as_choose()) / 3600, ".1f"),
         "equal_steps": lambda: steps(runs.again_at_equal_work()[0]),
         # At eight hops the comparison depends on the learning rate
         "hard_new": lambda: words(len(hard_tuned.errors("2x3", new=True))),
@@ -221,19 +219,15 @@ def quantities(
             f"longer_odds{end}": lambda place=place, form=form: number(longer_narrow().odds[place], form)
             for place, (end, form) in enumerate((("", ".2f"), ("_low", ".3f"), ("_high", ".2f")))
         },
-        **{
-            f"wide_pass_{end}": lambda place=place: number(wide_pass().odds[place], ".2f")
-            for place, end in enumerate(("odds", "low", "high"))
-        },
+        **interval_of("wide_pass", wide_pass),
         **{f"wide_long_{model}": lambda model=model: in_full(mean_long(model)) for model in ("1x2", "2x1")},
         "wide_pass_seeds": lambda: words(len(runs.wider_runs("1x2"))),
+        "wide_split": lambda: number(mean(wrong(run, HOPS) for run in wide_split()), ".1%"),
+        **interval_of("wide_split", wide_split_odds),
         "wide_narrow": lambda: number(float(np.mean(at_width("4x1", 128))), ".1%"),
         **{f"set_mean_{name}": lambda name=name: number(mean(from_set(name)), ".0%") for name in SET_MODELS},
-        **{
-            f"set_{end}_{name}": lambda name=name, place=place: number(set_odds(name).odds[place], ".2f")
-            for name in ("narrow", "1x4")
-            for place, end in enumerate(("odds", "low", "high"))
-        },
+        **interval_of("set_narrow", partial(set_odds, "narrow")),
+        **interval_of("set_1x4", partial(set_odds, "1x4")),
         "set_sequences": lambda: number(runs.few_sequences("2x2")[0]["config"]["data"]["sequences"], ","),
         "set_seeds": lambda: words(len(from_set("2x2"))),
         "times_the_parameters": lambda: number(
@@ -241,7 +235,7 @@ def quantities(
         ),
     }
     checks = {
-        "set_odds_narrow": lambda: [
+        "set_narrow_odds": lambda: [
             all(set_odds(name).odds[2] > 1 for name in ("narrow", "4x1")),
             max(mean(from_set(loop)) for loop in ("2x2", "1x4")) < min(mean(from_set(m)) for m in ("narrow", "4x1")),
             max(from_set("1x4")) < min(from_set("narrow")) and set_odds("1x4").odds[2] < 1,
@@ -272,6 +266,7 @@ def quantities(
             wide_pass().odds[2] < 3 / 2,
             all(wrong(a, HOPS) < wrong(b, HOPS) for a, b in zip(runs.wider_runs("1x4"), runs.wider_runs("4x1"))),
         ],
+        "wide_split": lambda: [wide_split_odds().p < 0.05, wide_split_odds().odds[0] > 1],
         "half_rate": lambda: [
             {learning_rate(run) for run in runs.wider_runs(model)} == {min(WIDER_RATES)}
             and selected(model, min(WIDER_RATES) / 2) > selected(model, min(WIDER_RATES))
@@ -314,8 +309,8 @@ def quantities(
         "p_narrow": lambda: [odds("2x2", "narrow").p < 0.01, odds("2x2", "narrow").odds[2] < 1],
         "p_equal": lambda: [min(odds("2x2", name).p for name in ("4x1", "equal")) > 0.05],
         "bad_2x2": lambda: [
-            bad("2x2") == 0,
-            all(bad(name) >= 5 for name in ("1x4", "4x1", "narrow", "equal", "narrowest")),
+            slow_of(own("2x2")) == 0,
+            all(slow_of(own(name)) >= 5 for name in ("1x4", "4x1", "narrow", "equal", "narrowest")),
             max(median(own(name)) for name in ("4x1", "equal")) <= median(own("2x2")),
         ],
         "slow_loop": lambda: [
