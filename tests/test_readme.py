@@ -25,7 +25,7 @@ from rtx_core.paths import REPOSITORY
 from study import MEASUREMENTS, paper
 from study.analysis.facts import stored_bits
 from study.analysis.hops import wrong
-from study.analysis.records import pass_share
+from study.analysis.records import mean_loss, pass_share
 from study.experiments import EXPERIMENTS
 from study.folders import Folders
 
@@ -121,5 +121,6 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
         share(lambda model: [run["test"]["loss"] for run in runs.text_again(f"{model}-64")]),
         share(lambda model: [run["test"]["loss"] for run in runs.wide_text(model)]),
         *(f"{mean(wrong(run, 4) for run in each):.1%}".replace("%", " %") for each in narrow_and_loop),
+        *(f"{mean_loss(each):.3f}" for each in (runs.split("text", True), runs.text_again("1x2-64"))),
     ]
     assert all(text in README for text in quoted), quoted

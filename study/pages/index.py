@@ -1,12 +1,13 @@
 """The front page: what a second pass of one layer gains, on three tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import unpaired_odds
+from study.analysis.records import mean_loss
 from study.folders import LONGER, Folders
 from study.second_pass import ASKED, four_hops, questions
 
@@ -22,6 +23,11 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         return f"head {head} of layer {step - 2} in pass 2"
 
     asked = questions(runs)
+
+    def of_more_layers(score: Callable[[str], float], models: tuple[str, str, str] = ("2x1", "2x2", "4x1")) -> float:
+        """What running several layers again gains of what as many more layers gain."""
+        once, twice, more = map(score, models)
+        return (once - twice) / (once - more)
 
     def single() -> list[float]:
         """Bits of a fact that one layer stores, run once, by seed."""
@@ -44,6 +50,11 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
             for key in ("hops", "hops_long", "hops_wide")
         },
+        "hops_two_layers": lambda: number(100 * of_more_layers(lambda m: mean(map(four_hops, runs.again(m)))), ".0f"),
+        "bits_two_layers": lambda: number(100 * of_more_layers(lambda m: runs.facts().bits(m)), ".0f"),
+        "text_three_layers": lambda: number(
+            100 * of_more_layers(lambda m: mean_loss(runs.text_again(f"{m}-64")), ("3x1", "3x2", "6x1")), ".0f"
+        ),
         "head": head_in_the_second_pass,
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
         "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
@@ -78,6 +89,13 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "split": lambda: [
             unpaired_odds(runs.again("1x2"), runs.split("hops", False)).p > 0.05,
             unpaired_odds(runs.again("1x2"), runs.split("hops", True)).odds[1] > 1,
+        ],
+        "ways": lambda: [
+            asked["hops"].gain("longer") < 0.3 < asked["hops"].share() < asked["hops"].gain("split"),
+            min(asked["text"].gain(way) for way in ("longer", "split")) > 0.9 > asked["text"].share(),
+            max(asked[key].p_against("split") for key in ("hops", "text")) < 0.05,
+            max(asked[key].p_against("longer") for key in ("hops", "text")) < 0.05,
+            asked["text"].p_against("split_steps") < 0.05 < asked["hops"].p_against("split_steps"),
         ],
         "same_weights": lambda: [len({runs.again(m)[0]["parameters"]["total"] for m in ("2x1", "2x2")}) == 1],
         "again_seeds": lambda: [
