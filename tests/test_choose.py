@@ -11,7 +11,8 @@ from rtx_core import records
 from rtx_core.__main__ import main
 from rtx_core.benchmark import choose as chooser
 from rtx_core.benchmark.card import Point, Verdict
-from rtx_core.benchmark.choose import DEEP, LARGE, LOOP, ONCE
+from rtx_core.benchmark.choose import DEEP, LARGE, LONGER, LOOP, ONCE
+from rtx_core.train.config import TrainConfig
 
 
 class Copy(rtx.data.SequenceTask):
@@ -72,8 +73,19 @@ def test_nothing_is_said_of_steps_where_layers_do_not_help_significantly():
 
 
 def test_only_a_better_loop_is_advised():
-    says = {kind: chooser.advice(judged(kind), 2.1) for kind in ("better", "worse", "equal", "cannot say")}
-    assert "Take the loop" in says.pop("better") and all("Take the narrow stack" in each for each in says.values())
+    kinds = ("better", "worse", "equal", "cannot say")
+    says = {kind: chooser.advice({LOOP: judged("equal"), LONGER: judged(kind)}, 2.1) for kind in kinds}
+    assert "Take the loop if" in says.pop("better") and all("Take the narrow stack" in each for each in says.values())
+
+
+def test_a_loop_that_is_better_after_equal_steps_alone_is_advised_for_few_data():
+    for kind in ("worse", "equal", "cannot say"):
+        assert "short of data" in chooser.advice({LOOP: judged("better"), LONGER: judged(kind)}, 2.1)
+
+
+def test_equal_computation_is_in_the_unit_of_the_training():
+    assert chooser.trained_longer(TrainConfig(steps=100, epochs=0, eval_every=10), 2.13) == {"steps": 213}
+    assert chooser.trained_longer(TrainConfig(steps=0, epochs=3), 1.8) == {"epochs": 5}
 
 
 def test_a_rate_at_an_end_of_those_tried_is_told():
@@ -86,10 +98,13 @@ def test_a_rate_at_an_end_of_those_tried_is_told():
 
 def test_a_task_of_ones_own_is_run_once_and_judged(home, monkeypatch):
     choice = rtx.choose(Copy(), rates=[1e-3, 2e-3], **SMALL)
-    assert [each.role for each in choice.points] == [ONCE, LOOP, LARGE, DEEP] and choice.unit == "error"
-    made = records.records()
+    assert [each.role for each in choice.points] == [ONCE, LOOP, LARGE, DEEP, LONGER] and choice.unit == "error"
+    every = records.records()
+    made = [record for record in every if record["config"]["train"]["steps"] == SMALL["steps"]]
+    longer = [record for record in every if record["config"]["train"]["steps"] > SMALL["steps"]]
     assert len(made) == 4 * 2 * 3 and all(len(each.errors) == 3 for each in choice.points)
-    assert set(choice.verdicts) == {LOOP, DEEP} and len(choice.frame) == 4
+    assert {record["model"] for record in longer} == {choice.points[2].name} and len(longer) == 3
+    assert set(choice.verdicts) == {LOOP, LONGER, DEEP} and len(choice.frame) == 5
     picked = {each.name: each.rate for each in choice.points}
     losses = [(r["model"], r["config"]["train"]["learning_rate"], r["selected"]["validation_loss"]) for r in made]
     means = pd.DataFrame(losses, columns=["model", "rate", "loss"]).groupby(["model", "rate"])["loss"].mean()
@@ -120,9 +135,10 @@ def pairs(vocab_size):
 def test_a_loop_of_ones_own_is_compared_with_two_stacks_of_its_depth(home):
     choice = rtx.choose(Copy(), model=OwnLoop, rates=[1e-3], **SHORT)
     roles = [each.role for each in choice.points]
-    assert roles == [LOOP, LARGE, DEEP] and choice.points[0].name == "OwnLoop" and len(choice.frame) == 3
-    assert all(each.name.startswith("3x1-") for each in choice.points[1:]) and set(choice.verdicts) == {LOOP, DEEP}
-    assert "deep stack" in choice.says[0] and "narrow stack" in choice.says[1]
+    assert roles == [LOOP, LARGE, DEEP, LONGER] and choice.points[0].name == "OwnLoop" and len(choice.frame) == 4
+    assert all(each.name.startswith("3x1-") for each in choice.points[1:])
+    assert set(choice.verdicts) == {LOOP, LONGER, DEEP}
+    assert "deep stack" in choice.says[0] and all("narrow stack" in each for each in choice.says[1:3])
     with refused("applies every weight once"):
         rtx.choose(Copy(), model=pairs, rates=[1e-3], **SHORT)
     with refused("leave them out"):
@@ -166,11 +182,11 @@ def test_classifiers_are_refused_before_anything_is_trained(home):
 def test_recorded_runs_are_made_again_when_that_is_asked(home, monkeypatch):
     small = SMALL | {"rates": [1e-3], "seeds": 1}
     choice, made = rtx.choose(Copy(), **small), []
-    assert len(choice.says) == 2  # no advice on one seed
+    assert len(choice.says) == 3  # no advice on one seed
     real = chooser.runner.train_and_record
     monkeypatch.setattr(chooser.runner, "train_and_record", lambda *a: made.append(a) or real(*a))
     rtx.choose(Copy(), **small, replace=True)
-    assert len(made) == 4
+    assert len(made) == 5
 
 
 def test_a_switch_that_is_written_as_a_setting_is_told(home, monkeypatch, capsys):

@@ -8,8 +8,9 @@
 Four decoders are trained, each at several learning rates with several seeds, and each is judged at the rate of its
 lowest mean validation loss: the layers run once (2×1), the loop (2×2), a stack as deep and as wide (4×1), and a stack
 as deep with the loop's parameters, which is therefore narrow.  The first three tell whether the task needs steps: what
-share of the gain of more layers does a second pass have?  The fourth tells whether it is worth sharing layers.  Both
-are said only as far as Welch's t-test over seeds bears them out, as in `suite`.
+share of the gain of more layers does a second pass have?  The fourth tells whether it is worth sharing layers.  As it
+computes less than the loop, it is also trained for the loop's computation, at the rate picked before.  All is said only
+as far as Welch's t-test over seeds bears it out, as in `suite`.
 
 A loop of one's own is any class or function that `bench` takes.  It is trained beside the narrow and the deep stack,
 whose sizes follow from what it stores and applies (`recorded.counts`).
@@ -31,14 +32,16 @@ from rtx_core.benchmark.words import at_an_end, of_seeds, score
 from rtx_core.data.config import TEXT_SUFFIXES, DataConfig
 from rtx_core.errors import RtxError, whole_number
 from rtx_core.experiments import run as runner
-from rtx_core.experiments.configure import find_experiment, fits
+from rtx_core.experiments.configure import RunConfig, find_experiment, fits
 from rtx_core.models.build import build_model
+from rtx_core.records import Record
 from rtx_core.report.evidence import by_model
 from rtx_core.report.rates import at_best_rate
 from rtx_core.report.style import number
+from rtx_core.train.config import TrainConfig
 
-ONCE, LOOP, LARGE, DEEP = "once", "loop", "as large", "as deep"
-TITLES = {ONCE: "run once", LOOP: "loop", LARGE: "narrow stack", DEEP: "deep stack"}
+ONCE, LOOP, LARGE, DEEP, LONGER = "once", "loop", "as large", "as deep", "as large, for longer"
+TITLES = {ONCE: "run once", LOOP: "loop", LARGE: "narrow stack", DEEP: "deep stack", LONGER: "narrow stack, longer"}
 SET_HERE = ("num_layers", "num_passes", "hidden_size", "intermediate_size", "num_heads")
 RATES, TEXT_RATES = (1e-3, 2e-3, 4e-3), (3e-3, 6e-3, 1.2e-2)  # at width 64 the best of loops and stacks lie in these
 NEEDS_STEPS, NEEDS_PARAMETERS = 0.5, 0.25  # of the gain of more layers, what a second pass gains
@@ -51,8 +54,8 @@ class Choice(Part):
     unit: str  # error or nats
     points: list[Point]
     applied: dict[str, int]  # multiply-adds of a token outside the vocabulary, by role
-    verdicts: dict[str, Verdict]  # on the loop beside the narrow stack; and, as "as deep", on the deep stack beside the
-    # layers run once, or on a loop of one's own beside the deep stack
+    verdicts: dict[str, Verdict]  # on the loop beside the narrow stack, after equal steps and, as `LONGER`, after equal
+    # computation; and, as "as deep", on the deep stack beside the layers run once, or on one's own loop beside it
     says: list[str]
 
     @property
@@ -133,15 +136,26 @@ def need(once: Point, loop: Point, deep: Point, unit: str, judged: Verdict) -> s
     return f"{gains}, which is neither clearly steps nor clearly parameters."
 
 
-def advice(judged: Verdict, times: float) -> str:
+def advice(judged: Mapping[str, Verdict], times: float) -> str:
     """A sentence: which of two models of equal size to take; the loop does so many times the multiply-adds."""
     cost = f"{number(times, '.1f')} times the multiply-adds"
+    if judged[LONGER].verdict != "better" and judged[LOOP].verdict == "better":
+        return (
+            "Take the loop only if you are short of data: it is better than the narrow stack after equal steps, but "
+            f"after equal computation this is not shown, and in use it does {cost}."
+        )
     return {
         "better": f"Take the loop if you are short of parameters: it is better than the narrow stack, for {cost}.",
-        "worse": "Take the narrow stack: it is better than the loop and cheaper to run.",
+        "worse": "Take the narrow stack, trained for longer: it is better than the loop and cheaper to run.",
         "equal": f"Take the narrow stack: it is as good as the loop, which does {cost}.",
         "cannot say": "Take the narrow stack, which is cheaper to run, or train more seeds.",
-    }[judged.verdict]
+    }[judged[LONGER].verdict]
+
+
+def trained_longer(config: TrainConfig, times: float) -> dict[str, int]:
+    """The setting that makes training so many times as long."""
+    unit = "steps" if config.steps else "epochs"
+    return {unit: max(1, round(times * getattr(config, unit)))}
 
 
 def check_arguments(
@@ -206,9 +220,10 @@ def sentences(
     else:
         first = f"Loop {compared} deep stack: {kinds[DEEP]}. {judged[DEEP].says}"
         bears_advice = kinds[LOOP] != "cannot say"
-    says = [first, f"Loop {compared} narrow stack: {kinds[LOOP]}. {judged[LOOP].says}"]
-    says += [advice(judged[LOOP], times)] if bears_advice else []
-    says += at_an_end(list(points.values()), rates)
+    says = [first, f"Loop {compared} narrow stack after equal steps: {kinds[LOOP]}. {judged[LOOP].says}"]
+    says.append(f"Loop {compared} narrow stack after equal computation: {kinds[LONGER]}. {judged[LONGER].says}")
+    says += [advice(judged, times)] if bears_advice else []
+    says += at_an_end([each for role, each in points.items() if role != LONGER], rates)
     if len(set(rates)) > 1:
         says.append("The rates were picked on these seeds, so train the models you choose between on new ones.")
     return says
@@ -229,7 +244,8 @@ def choose(
     **settings: object,
 ) -> Choice:
     """Train a loop of `layers` × `passes` and three stacks on a task, and say which to take; or a loop of your own, a
-    class or a function that makes a module for a `vocab_size`, and two stacks of its depth.
+    class or a function that makes a module for a `vocab_size`, and two stacks of its depth.  The narrow stack is also
+    trained for the loop's computation.
 
     `rates` are the learning rates tried, and where none is given 1e-3, 2e-3 and 4e-3, or for a text 3e-3, 6e-3 and
     1.2e-2.  `settings` are those of the data and of training, such as `steps` and `batch_size`.  `jobs` is the number
@@ -241,20 +257,32 @@ def choose(
     subject, requests, sizes = models_to_train(layers, passes, width, model)
     names = {role: subject.name if role == LOOP else each["name"] for role, each in requests.items()}
     settings = {"timed": 1} | settings  # latency is not compared
-    models, numbers = list(requests.values()), list(range(seeds))
-    configs = runner.run_configs(data, models=models, seeds=numbers, learning_rate=list(rates), **settings)
-    outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
-    if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
-        raise RtxError(problems[0])
+
+    def trained(models: list, rates: Sequence[float], **more: object) -> tuple[list[RunConfig], list[Record]]:
+        configs = runner.run_configs(
+            data, models=models, seeds=list(range(seeds)), learning_rate=list(rates), **settings | more
+        )
+        outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
+        if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:
+            raise RtxError(problems[0])
+        return configs, [outcome for outcome in outcomes if isinstance(outcome, Record)]
+
+    configs, outcomes = trained(list(requests.values()), rates)
     runs = by_model(outcomes)
     unit = "error" if "accuracy" in runs[names[LOOP]][0]["test"] else "nats"
     applied = {role: size.applied for role, size in sizes.items()}
     points = {role: point("", name, at_best_rate(runs[name]), role, sizes[role]) for role, name in names.items()}
+    times = applied[LOOP] / applied[LARGE]
+    longer = trained([requests[LARGE]], [points[LARGE].rate], **trained_longer(configs[0].train, times))[1]
+    points[LONGER] = point("", names[LARGE], longer, LONGER, sizes[LARGE])
+    applied[LONGER] = applied[LARGE]
     control = ONCE if ONCE in points else DEEP
-    pairs = {LOOP: (points[LOOP], points[LARGE], unit)}
+    pairs = {role: (points[LOOP], points[other], unit) for role, other in ((LOOP, LARGE), (LONGER, LONGER))}
     pairs[DEEP] = (points[DEEP if control == ONCE else LOOP], points[control], unit)
-    called = {LOOP: "the narrow stack", DEEP: "the layers run once" if control == ONCE else "the deep stack"}
+    called = {role: "the narrow stack" for role in (LOOP, LONGER)} | {
+        DEEP: "the layers run once" if control == ONCE else "the deep stack"
+    }
     judged = verdicts(pairs, called.__getitem__)
-    says = sentences(points, judged, unit, applied[LOOP] / applied[LARGE], rates)
+    says = sentences(points, judged, unit, times, rates)
     models = list(points.values())
     return Choice(task=configs[0].experiment, unit=unit, points=models, applied=applied, verdicts=judged, says=says)
