@@ -114,7 +114,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         return runs.iso_depth(3).phi.of_all
 
     numbers = {
-        "narrow_six": lambda: number(runs.text_loss("6x1-24", *HIGHER), ".3f"),
         **{
             f"{key}_{model}": lambda of=of, model=model: number(mean_loss(of(model)), ".3f")
             for key, of in (("new", new), ("wide", runs.wide_text))
