@@ -55,6 +55,7 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "text_three_layers": lambda: number(
             100 * of_more_layers(lambda m: mean_loss(runs.text_again(f"{m}-64")), ("3x1", "3x2", "6x1")), ".0f"
         ),
+        "longer_seeds": lambda: words(len(runs.longer_single("hops"))),
         "head": head_in_the_second_pass,
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
         "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
