@@ -164,10 +164,10 @@ ONE_WIDE_LAYER = (  # the same comparison there, for as many multiply-adds
     *(Study("khop", SPLIT_WIDE | {"learning_rate": rate}, (3,), ("2x1",)) for rate in WIDER_RATES),
     Study("khop", SPLIT_WIDE | {"learning_rate": SPLIT_WIDE_RATE, "steps": 6000}, (0, 1, 2, 4, 5, 6, 7), ("2x1",)),
 )
-SPLIT_TEXT_RATE, SPLIT_FACTS_RATE = 1.2e-2, 4e-3  # the best on seeds 0 to 2
+SPLIT_TEXT_RATE, SPLIT_FACTS_RATE = 1.2e-2, 2e-3  # the best on seeds 0 to 2
 ELSEWHERE = (  # the same on text and on facts
     *(Study("iso-depth", {"learning_rate": rate}, (0, 1, 2), ("2x1-44",)) for rate in (3e-3, 6e-3, 1.2e-2, 2.4e-2)),
-    *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("2x1-w44",)) for rate in (2e-3, 4e-3)),
+    *(Study("facts", FACTS | {"learning_rate": rate}, (0, 1, 2), ("2x1-w44",)) for rate in (1e-3, 2e-3, 4e-3)),
     *(
         Study("iso-depth-again", {"learning_rate": SPLIT_TEXT_RATE} | steps, models=("2x1-44",))
         for steps in ({}, {"steps": 1680})  # as many multiply-adds as 800 steps of 1x2-64
@@ -176,6 +176,10 @@ ELSEWHERE = (  # the same on text and on facts
     Study("iso-depth-again", {"learning_rate": 6e-3, "steps": 1600}, models=("1x1-64",)),
     Study("khop-again", {"learning_rate": 4e-3, "steps": 6000}, range(10, 15), ("1x1",)),
     Study("facts-again", {"learning_rate": 4e-3, "epochs": 120}, models=("1x1",)),
+    *(
+        Study("facts-again", {"learning_rate": SPLIT_FACTS_RATE} | exposures, models=("2x1-w44",))
+        for exposures in ({"epochs": 111}, {})  # the first are as many multiply-adds as 60 epochs of 1x2
+    ),
 )
 
 SET_RATES = (2e-3, 4e-3, 8e-3)
