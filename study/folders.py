@@ -26,7 +26,6 @@ from study.plan import (
     INJECTED,
     LADDER,
     SET_RATES,
-    SPLIT_FACTS_RATE,
     SPLIT_TEXT_RATE,
     SPLIT_WIDE_RATE,
     TENTH,
@@ -47,7 +46,7 @@ SPLIT = {  # two layers with the parameters of one: folder, what it adds for the
     "hops": ("khop-again", "-steps6400", 0.004, "2x1-w44"),
     "hops_wide": (WIDER[184][0], "-steps6000", SPLIT_WIDE_RATE, "2x1"),
     "text": ("iso-depth-again", "-steps1680", SPLIT_TEXT_RATE, "2x1-44"),
-    "bits": ("facts-again", "-epochs111", SPLIT_FACTS_RATE, "2x1-w44"),
+    "bits": ("facts-again", "-epochs111", OWN, "2x1-w44"),
 }
 LONGER = {  # where one layer was trained twice as long, and its name
     "hops": ("khop-again-steps6000-learningrate0.004", "1x1"),
@@ -116,8 +115,8 @@ class Folders:
         """Two narrow layers with the parameters of one, on a task of `SPLIT`: for the steps (or exposures) of this
         layer run twice, or for as many multiply-adds."""
         name, more, rate, model = SPLIT[task]
-        folder = f"{name}{more if equal_work else ''}-learningrate{rate}"
-        return [run for run in Runs(self.records(folder), folder).of(model) if run["seed"] != PICKING]
+        runs = self.at_rates(f"{name}{more}" if equal_work else name, rate)[0]
+        return [run for run in runs.of(model) if run["seed"] != PICKING]
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:
         """The mean error at four hops of `wider_runs`."""
