@@ -78,9 +78,9 @@ def test_only_a_better_loop_is_advised():
     assert "Take the loop if" in says.pop("better") and all("Take the narrow stack" in each for each in says.values())
 
 
-def test_a_loop_that_is_better_after_equal_steps_alone_is_advised_for_few_data():
+def test_a_loop_that_is_better_after_equal_steps_alone_is_not_advised():
     for kind in ("worse", "equal", "cannot say"):
-        assert "short of data" in chooser.advice({LOOP: judged("better"), LONGER: judged(kind)}, 2.1)
+        assert "stack, trained for longer" in chooser.advice({LOOP: judged("better"), LONGER: judged(kind)}, 2.1)
 
 
 def test_equal_computation_is_in_the_unit_of_the_training():

@@ -141,8 +141,8 @@ def advice(judged: Mapping[str, Verdict], times: float) -> str:
     cost = f"{number(times, '.1f')} times the multiply-adds"
     if judged[LONGER].verdict != "better" and judged[LOOP].verdict == "better":
         return (
-            "Take the loop only if you are short of data: it is better than the narrow stack after equal steps, but "
-            f"after equal computation this is not shown, and in use it does {cost}."
+            "Take the narrow stack, trained for longer: the loop is better after equal steps, but after equal "
+            f"computation this is not shown, and in use it does {cost}."
         )
     return {
         "better": f"Take the loop if you are short of parameters: it is better than the narrow stack, for {cost}.",

@@ -1,14 +1,17 @@
-"""If you build one: what decoders with room for 30 million weights store and compute, and how large our own are."""
+"""If you build one: what decoders with room for 30 million weights store and compute, and what our loops showed."""
 
 from rtx_core.models.configs import LoopedConfig
 from rtx_core.records import Record
 from rtx_core.report import number
-from rtx_core.report.quantities import Quantities
+from rtx_core.report.quantities import Quantities, words
+from rtx_core.report.statistics import unpaired
 from study import paper
 from study.analysis import cache
 from study.analysis.formulas import size_of
+from study.analysis.hops import unpaired_odds
 from study.analysis.roster import applications, multiply_adds
 from study.folders import OWN, Folders
+from study.second_pass import questions
 
 WIDTH, NARROW, VOCABULARY, FEWER = 512, 416, 32_000, 8_000
 SHAPES = {  # layers, passes, width, vocabulary
@@ -53,8 +56,19 @@ def as_choose() -> list[Record]:
     return [run for run in tried if run["seed"] in (0, 1, 2)]
 
 
+def better_loops() -> list[bool]:
+    """Of each comparison at equal training computation, whether a loop is significantly better than its stack."""
+    runs = Folders(paper.records)
+    asked = questions(runs)
+    pairs = [(runs.again("1x2"), runs.split("hops", True)), (runs.wider_runs("1x2"), runs.split("hops_wide", True))]
+    odds = [unpaired_odds(*pair).odds[2] < 1 for pair in (*pairs, runs.at_equal_work())]
+    scores = {key: (list(asked[key].scores["1x2"].values()), asked[key].other("split")) for key in ("text", "bits")}
+    (_, _, text, *_), (_, bits, *_) = (unpaired(*pair) for pair in scores.values())
+    return [*odds, text < 0, bits > 0]
+
+
 def quantities() -> Quantities:
-    """Of the decoders themselves, and of the largest model whose errors the page quotes."""
+    """Of the decoders themselves, of the trial on pointers, and of loops beside their narrow stacks."""
     shapes = {name: decoder(*shape) for name, shape in SHAPES.items()}
     shapes["injected"] = shapes["loop"].replace(injection="linear")
     numbers = {
@@ -62,6 +76,7 @@ def quantities() -> Quantities:
         "vocabulary": lambda: f"{VOCABULARY:,}",
         "fewer_tokens": lambda: f"{FEWER:,}",
         "narrow_width": lambda: str(NARROW),
+        "comparisons": lambda: words(len(better_loops())),
         "choose_runs": lambda: str(len(as_choose())),
         "choose_hours": lambda: number(sum(run["seconds"] for run in as_choose()) / 3600, ".1f"),
         "megabytes": lambda: number(2 * size_of(shapes["few"])["total"] / 8e6, ".0f"),
@@ -78,4 +93,4 @@ def quantities() -> Quantities:
         "more_in_layers": lambda: number(100 * (size_of(narrow)["layers"] / size_of(loop)["layers"] - 1), ".0f"),
         "more_steps": lambda: number(work(loop) / work(narrow), ".1f"),
     }
-    return Quantities(numbers)
+    return Quantities(numbers, {"comparisons": lambda: [not any(better_loops())]})

@@ -50,11 +50,11 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
             for key in ("hops", "hops_long", "hops_wide")
         },
-        "hops_two_layers": lambda: number(100 * of_more_layers(lambda m: mean(map(four_hops, runs.again(m)))), ".0f"),
         "bits_two_layers": lambda: number(100 * of_more_layers(lambda m: runs.facts().bits(m)), ".0f"),
         "text_three_layers": lambda: number(
             100 * of_more_layers(lambda m: mean_loss(runs.text_again(f"{m}-64")), ("3x1", "3x2", "6x1")), ".0f"
         ),
+        "text_steps": lambda: str(runs.text_again("1x2-64")[0]["config"]["train"]["steps"]),
         "longer_seeds": lambda: words(len(runs.longer_single("hops"))),
         "head": head_in_the_second_pass,
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
