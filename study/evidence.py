@@ -127,6 +127,12 @@ def pointers(runs: Folders) -> Iterator[Headline]:
     for claim, of_loop, runs_of, rate in (
         (alike, once, split, others),
         ("After equal computation the narrow stack gets slightly fewer wrong", once, longer, both),
+        (
+            "At width 256 the narrow stack is better after equal computation",
+            runs.wider_runs("1x2"),
+            runs.split("hops_wide", True),
+            "best of three, on another seed",
+        ),
         (size, loop, narrow, others),
         ("After equal computation the two do not differ significantly", *runs.at_equal_work(), both),
         (width, loop, stack, others),

@@ -62,8 +62,8 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         **{
             f"{key}_{name}": lambda one=one, name=name: number(mean(one.other(name)), one.form)
             for key, one in asked.items()
-            if key in LONGER
             for name in one.others
+            if key in LONGER or (key, name) == ("hops_wide", "split")
         },
         "narrow_seeds": lambda: words(len(runs.at_equal_work()[1])),
         "four_passes": lambda: number(mean(map(four_hops, runs.again("1x4"))), ".1%"),
@@ -94,7 +94,8 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         "ways": lambda: [
             asked["hops"].gain("longer") < 0.3 < asked["hops"].share() < asked["hops"].gain("split"),
             min(asked["text"].gain(way) for way in ("longer", "split")) > 0.9 > asked["text"].share(),
-            max(asked[key].p_against("split") for key in ("hops", "text")) < 0.05,
+            max(asked[key].p_against("split") for key in ("hops", "hops_wide", "text")) < 0.05,
+            asked["hops_wide"].gain("split") > 1.1,
             max(asked[key].p_against("longer") for key in ("hops", "text")) < 0.05,
             asked["text"].p_against("split_steps") < 0.05 < asked["hops"].p_against("split_steps"),
         ],
