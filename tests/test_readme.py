@@ -112,7 +112,7 @@ def test_the_readme_quotes_the_numbers_of_the_records(monkeypatch):
         """What a second pass of one layer gains of what a second layer gains."""
         return f"{100 * pass_share(lambda model: mean(of(model))):.0f} %"
 
-    narrow_and_loop = runs.split("hops", True), runs.again("1x2")
+    narrow_and_loop = runs.split("hops", True), runs.again("1x2"), runs.split("hops_wide", True), runs.wider_runs("1x2")
     quoted = [
         share(lambda model: [wrong(run, 4) for run in runs.again(model)]),
         share(lambda model: [wrong(run, 4) for run in runs.wider_runs(model)]),
