@@ -221,12 +221,12 @@ def text(runs: Folders) -> Iterator[Headline]:
         once, looped = map(of, pair)
         yield Headline(claim, nats(looped, once), once + looped, rate, main)
     twice, rate = new("1x2"), "best of three for the loop and of four for the stack, on other seeds"
-    for claim, other, rates in (
+    for claim, stack, rates in (
         ("After equal steps two narrow layers with its parameters are worse", runs.split("text", False), rate),
         ("After equal computation they are better", runs.split("text", True), rate),
         ("One layer trained twice as long is better", runs.longer_single("text"), others),
     ):
-        yield Headline(f"Text: beside one layer run twice. {claim}", nats(other, twice), twice + other, rates, True)
+        yield Headline(f"Text: beside one layer run twice. {claim}", nats(stack, twice), twice + stack, rates, True)
     once, injected = new("1x1"), runs.injected_again()
     claim = "Text, tuned: one layer run six times with its input injected is better than run once"
     yield Headline(claim, nats(injected, once), once + injected, f"{others}; the loop's is the highest", True)

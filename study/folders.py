@@ -114,8 +114,8 @@ class Folders:
     def split(self, task: str, equal_work: bool) -> list[Record]:
         """Two narrow layers with the parameters of one, on a task of `SPLIT`: for the steps (or exposures) of this
         layer run twice, or for as many multiply-adds."""
-        name, more, rate, model = SPLIT[task]
-        runs = self.at_rates(f"{name}{more}" if equal_work else name, rate)[0]
+        name, longer, rate, model = SPLIT[task]
+        runs = self.at_rates(f"{name}{longer}" if equal_work else name, rate)[0]
         return [run for run in runs.of(model) if run["seed"] != PICKING]
 
     def wider(self, model: str, width: int = 256, *rates: float) -> float:

@@ -86,23 +86,23 @@ class Question:
         """Of the share's interval, by Fieller's theorem."""
         return share_interval(*(list(by_seed.values()) for by_seed in self.scores.values()))
 
-    def other(self, name: str) -> list[float]:
+    def scores_of(self, name: str) -> list[float]:
         """The scores of what else was trained, by seed."""
         return list(map(self.score, self.others[name]()))
 
     def gain(self, name: str) -> float:
         """What this gains of what a second layer gains, by mean scores."""
         once, two = (mean(self.scores[model].values()) for model in ("1x1", "2x1"))
-        return (once - mean(self.other(name))) / (once - two)
+        return (once - mean(self.scores_of(name))) / (once - two)
 
     def gain_ends(self, name: str) -> tuple[float, float]:
         """Of the interval of this share."""
         once, two = (list(self.scores[model].values()) for model in ("1x1", "2x1"))
-        return share_interval(once, self.other(name), two)
+        return share_interval(once, self.scores_of(name), two)
 
     def p_against(self, name: str) -> float:
         """By Welch's test, of the layer run twice against this."""
-        return unpaired(list(self.scores["1x2"].values()), self.other(name))[3]
+        return unpaired(list(self.scores["1x2"].values()), self.scores_of(name))[3]
 
     def share_in_log_odds(self) -> float:
         """Of mean log-odds of a wrong answer, where scores are shares of wrong answers."""

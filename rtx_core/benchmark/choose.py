@@ -258,9 +258,9 @@ def choose(
     names = {role: subject.name if role == LOOP else each["name"] for role, each in requests.items()}
     settings = {"timed": 1} | settings  # latency is not compared
 
-    def trained(models: list, rates: Sequence[float], **more: object) -> tuple[list[RunConfig], list[Record]]:
+    def trained(models: list, rates: Sequence[float], **changes: object) -> tuple[list[RunConfig], list[Record]]:
         configs = runner.run_configs(
-            data, models=models, seeds=list(range(seeds)), learning_rate=list(rates), **settings | more
+            data, models=models, seeds=list(range(seeds)), learning_rate=list(rates), **settings | changes
         )
         outcomes = train(configs, subject, jobs, [replace] * len(configs), called="choose")
         if problems := [outcome for outcome in outcomes if isinstance(outcome, str)]:

@@ -59,10 +59,10 @@ def as_choose() -> list[Record]:
 def better_loops() -> list[bool]:
     """Of each comparison at equal training computation, whether a loop is significantly better than its stack."""
     runs = Folders(paper.records)
-    asked = questions(runs)
+    tasks = questions(runs)
     pairs = [(runs.again("1x2"), runs.split("hops", True)), (runs.wider_runs("1x2"), runs.split("hops_wide", True))]
     odds = [unpaired_odds(*pair).odds[2] < 1 for pair in (*pairs, runs.at_equal_work())]
-    scores = {key: (list(asked[key].scores["1x2"].values()), asked[key].other("split")) for key in ("text", "bits")}
+    scores = {key: (list(tasks[key].scores["1x2"].values()), tasks[key].scores_of("split")) for key in ("text", "bits")}
     (_, _, text, *_), (_, bits, *_) = (unpaired(*pair) for pair in scores.values())
     return [*odds, text < 0, bits > 0]
 

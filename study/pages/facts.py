@@ -28,12 +28,12 @@ def quantities(
     hops: list[Record],
     rounded_to: list[Record],
     again: list[Record],
-    spent: list[Record],
+    alternatives: list[Record],
 ) -> Quantities:
     """Of runs on facts at several learning rates, on the same facts with more exposures, on fewer facts, and of width
     128 on more; of runs on k-hop; what models still store when they are rounded; on new seeds; and of what else was
-    trained there with the computation of a second pass, `spent`."""
-    runs = Folders.among([*facts, *saturated, *wide, *again, *spent])
+    trained there with the computation of a second pass, the `alternatives`."""
+    runs = Folders.among([*facts, *saturated, *wide, *again, *alternatives])
     lower, base, higher, highest = (Facts(at_rate(facts, rate)) for rate in RATES)
     memorized = Facts([run for run in fewer if run["config"]["train"]["epochs"] == MORE])
     small = Facts([run for run in fewer if run["config"]["train"]["epochs"] != MORE])
@@ -104,7 +104,7 @@ def quantities(
         "again_share": lambda: number(100 * questions(runs)["bits"].share(), ".0f"),
         "again_interval": lambda: questions(runs)["bits"].interval,
         **{
-            f"again_{key}": lambda key=key: number(mean(questions(runs)["bits"].other(key)), ".1f")
+            f"again_{key}": lambda key=key: number(mean(questions(runs)["bits"].scores_of(key)), ".1f")
             for key in ("split_steps", "split", "longer")
         },
         **{

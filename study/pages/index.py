@@ -1,13 +1,12 @@
 """The front page: what a second pass of one layer gains, on three tasks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from statistics import mean, median
 
 from rtx_core.records import Record
 from rtx_core.report import number
 from rtx_core.report.quantities import Quantities, words
 from study.analysis.hops import unpaired_odds
-from study.analysis.records import mean_loss
 from study.folders import LONGER, Folders
 from study.second_pass import ASKED, four_hops, questions
 
@@ -23,11 +22,6 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
         return f"head {head} of layer {step - 2} in pass 2"
 
     asked = questions(runs)
-
-    def of_more_layers(score: Callable[[str], float], models: tuple[str, str, str] = ("2x1", "2x2", "4x1")) -> float:
-        """What running several layers again gains of what as many more layers gain."""
-        once, twice, more = map(score, models)
-        return (once - twice) / (once - more)
 
     def single() -> list[float]:
         """Bits of a fact that one layer stores, run once, by seed."""
@@ -50,17 +44,13 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             f"{key}_odds_share": lambda key=key: number(100 * asked[key].share_in_log_odds(), ".0f")
             for key in ("hops", "hops_long", "hops_wide")
         },
-        "bits_two_layers": lambda: number(100 * of_more_layers(lambda m: runs.facts().bits(m)), ".0f"),
-        "text_three_layers": lambda: number(
-            100 * of_more_layers(lambda m: mean_loss(runs.text_again(f"{m}-64")), ("3x1", "3x2", "6x1")), ".0f"
-        ),
         "text_steps": lambda: str(runs.text_again("1x2-64")[0]["config"]["train"]["steps"]),
         "longer_seeds": lambda: words(len(runs.longer_single("hops"))),
         "head": head_in_the_second_pass,
         "loop_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[0])), ".1%"),
         "narrow_mean": lambda: number(mean(map(four_hops, runs.at_equal_work()[1])), ".1%"),
         **{
-            f"{key}_{name}": lambda one=one, name=name: number(mean(one.other(name)), one.form)
+            f"{key}_{name}": lambda one=one, name=name: number(mean(one.scores_of(name)), one.form)
             for key, one in asked.items()
             for name in one.others
             if key in LONGER or (key, name) == ("hops_wide", "split")

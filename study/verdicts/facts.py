@@ -75,13 +75,15 @@ def facts_wider_second_pass() -> Conditions:
 
 def split_elsewhere() -> Conditions:
     """Of text and of facts: one layer run twice against two narrow ones."""
-    asked = questions(RUNS)
-    text, stored = asked["text"], asked["bits"]
+    tasks = questions(RUNS)
+    text, stored = tasks["text"], tasks["bits"]
     for question, seeds in ((text, 10), (stored, 5)):
         for name in ("split_steps", "split"):
-            planned(question.other(name), seeds)
+            planned(question.scores_of(name), seeds)
     loss, bits = (mean(question.scores["1x2"].values()) for question in (text, stored))
-    losses, stores = ([mean(question.other(name)) for name in ("split_steps", "split")] for question in (text, stored))
+    losses, stores = (
+        [mean(question.scores_of(name)) for name in ("split_steps", "split")] for question in (text, stored)
+    )
     short = losses[0] > loss and not (stores[0] > bits and stored.p_against("split_steps") < 0.05)
     lower, more = losses[1] < loss, stores[1] > bits
     holds = short and lower and text.p_against("split") < 0.05 and more and stored.p_against("split") < 0.05
