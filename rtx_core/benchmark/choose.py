@@ -277,7 +277,7 @@ def choose(
     points[LONGER] = point("", names[LARGE], longer, LONGER, sizes[LARGE])
     applied[LONGER] = applied[LARGE]
     control = ONCE if ONCE in points else DEEP
-    pairs = {role: (points[LOOP], points[other], unit) for role, other in ((LOOP, LARGE), (LONGER, LONGER))}
+    pairs = {role: (points[LOOP], points[stack], unit) for role, stack in ((LOOP, LARGE), (LONGER, LONGER))}
     pairs[DEEP] = (points[DEEP if control == ONCE else LOOP], points[control], unit)
     called = {role: "the narrow stack" for role in (LOOP, LONGER)} | {
         DEEP: "the layers run once" if control == ONCE else "the deep stack"

@@ -85,9 +85,9 @@ def split_elsewhere() -> Conditions:
         [mean(question.scores_of(name)) for name in ("split_steps", "split")] for question in (text, stored)
     )
     short = losses[0] > loss and not (stores[0] > bits and stored.p_against("split_steps") < 0.05)
-    lower, more = losses[1] < loss, stores[1] > bits
-    holds = short and lower and text.p_against("split") < 0.05 and more and stored.p_against("split") < 0.05
-    return holds, not lower or not more
+    lower, more_bits = losses[1] < loss, stores[1] > bits
+    holds = short and lower and text.p_against("split") < 0.05 and more_bits and stored.p_against("split") < 0.05
+    return holds, not lower or not more_bits
 
 
 def split_longer_training() -> Conditions:
