@@ -54,7 +54,7 @@ class Prediction:
     def lesson(self) -> str:
         """What one learns from this verdict, or which clauses failed."""
         failed = "; ".join(clause for clause, holds in (self.clauses or {}).items() if not holds)
-        return f"Expected, and not found: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
+        return f"This did not hold: {failed}." if failed else self.row.get("taught", {}).get(self.verdict, "")
 
 
 FAILED = BROKEN, PARTLY  # the worst first
