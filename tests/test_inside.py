@@ -324,6 +324,6 @@ def test_a_prediction_is_judged_by_its_clauses():
     assert counts.endswith("1 kept, 1 in part, 1 contradicted")
     assert [line.rpartition("*")[2] for line in lines.splitlines()] == [
         "",
-        *(f" Expected, and not found: {what}." for what in ("two; three", "one")),
+        *(f" This did not hold: {what}." for what in ("two; three", "one")),
     ]
     assert all(words in told(found).markdown for words in ("three predictions", "1 contradicted"))
