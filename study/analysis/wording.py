@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rtx_core.report import number
+from rtx_core.report import number, p_value
 from rtx_core.report.quantities import words
 
 
@@ -33,3 +33,8 @@ def listing(texts: Iterable[str]) -> str:
 def seeds(count: int) -> str:
     """As in "three seeds"."""
     return f"{words(count)} seed{'s' * (count != 1)}"
+
+
+def p_in_words(p: float) -> str:
+    """As in "p = 0.03" and "p < 0.001"."""
+    return f"p {'' if p < 0.001 else '= '}{p_value(p)}"

@@ -11,7 +11,7 @@ from rtx_core.report.statistics import mean_interval
 from study.analysis.facts import Facts, Rounded, rounded, stored_bits
 from study.analysis.hops import Hops
 from study.analysis.records import at_rate, multiply_adds, seeds_of
-from study.analysis.wording import listing, seeds, span
+from study.analysis.wording import listing, p_in_words, seeds, span
 from study.folders import Folders
 from study.second_pass import questions
 
@@ -111,6 +111,8 @@ def quantities(
             f"again_{key}": lambda model=model: number(mean(questions(runs)["bits"].scores[model].values()), ".1f")
             for key, model in (("once", "1x1"), ("twice", "1x2"), ("two", "2x1"))
         },
+        "longer_p": lambda: p_in_words(questions(runs)["bits"].p_against("longer")),
+        "split_p": lambda: p_in_words(questions(runs)["bits"].p_against("split")),
         "split_exposures": lambda: str(runs.split("bits", True)[0]["config"]["train"]["epochs"]),
         "longer_exposures": lambda: str(runs.longer_single("bits")[0]["config"]["train"]["epochs"]),
         # With four times the exposures
@@ -193,6 +195,11 @@ def quantities(
             questions(runs)["bits"].share() < 0.2,
             mean(questions(runs)["bits"].scores["1x1"].values()) < base.bits("1x1") / base.facts + 0.05,
             sorted(Facts(again).each("1x1"))[1] < 0.9 * max(Facts(again).each("1x1")),
+        ],
+        "longer_p": lambda: [
+            questions(runs)["bits"].p_against("longer") < 0.05 < questions(runs)["bits"].p_against("split"),
+            questions(runs)["bits"].gain("longer") > questions(runs)["bits"].gain("split") > 0.05,
+            questions(runs)["bits"].gain("longer") < 0.7,
         ],
         "many_1_1": lambda: [base.bits("1x4") < repeated.bits("1x1") < base.bits("2x1")],
     }

@@ -87,7 +87,10 @@ def quantities(folders: Mapping[str, list[Record]], parts: list[str], prediction
             max(asked[key].p_against("split") for key in ("hops", "hops_wide", "text")) < 0.05,
             asked["hops_wide"].gain("split") > 1.1,
             max(asked[key].p_against("longer") for key in ("hops", "text")) < 0.05,
-            asked["text"].p_against("split_steps") < 0.05 < asked["hops"].p_against("split_steps"),
+            max(asked[key].p_against("split_steps") for key in ("text", "bits")) < 0.05,
+            asked["hops"].p_against("split_steps") > 0.05,
+            asked["bits"].p_against("longer") < 0.05 < asked["bits"].p_against("split"),
+            max(asked["bits"].share(), asked["bits"].gain("split")) < 0.3 and asked["bits"].gain("longer") < 0.7,
         ],
         "same_weights": lambda: [len({runs.again(m)[0]["parameters"]["total"] for m in ("2x1", "2x2")}) == 1],
         "again_seeds": lambda: [

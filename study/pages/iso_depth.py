@@ -11,13 +11,8 @@ from rtx_core.report.statistics import mean_interval, unpaired
 from rtx_core.report.values import Value
 from study.analysis.iso_depth import IsoDepth
 from study.analysis.records import gap_closed, mean_loss, pass_share, test_loss
-from study.analysis.wording import seeds, span
+from study.analysis.wording import p_in_words, seeds, span
 from study.folders import HIGHER, Folders
-
-
-def p_in_words(p: float) -> str:
-    return f"p {'' if p < 0.001 else '= '}{p_value(p)}"
-
 
 LOOPS = ("3x2-64", "2x3-64", "1x6-64")
 MUON = ("3x1-64", "3x2-64", "6x1-64")
