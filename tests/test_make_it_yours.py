@@ -77,8 +77,8 @@ def test_every_snippet_runs_as_it_stands(here, monkeypatch):
     looks = [(style.color(name), style.marker(name)) for name in table["model"]]
     assert len(set(looks)) == 3 and style.title("gated") == "Gated"
     own = {record["name"] for record in records.records()}
-    assert {name.split("-")[1] for name in own} == {"reviews", "book", "reverse"} and len(own) == 7
-    assert set(known["choice"].frame["Parameters"]) and len(known["choice"].points) == 4
+    assert {name.split("-")[1] for name in own} == {"reviews", "book", "reverse"} and len(own) == 9
+    assert set(known["choice"].frame["Parameters"]) and len(known["choice"].points) == 5
     assert known["table"][["error_place_0", "error_place_2"]].notna().all(axis=None) and len(known["table"]) == 4
     page = nbformat.read(here / "_build" / "own-data.ipynb", as_version=4)
     assert [out.text for cell in page.cells for out in cell.get("outputs", ()) if out.get("name") == "stderr"] == []

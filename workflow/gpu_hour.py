@@ -30,18 +30,8 @@ from rtx_core.experiments.configure import RunConfig
 from rtx_core.experiments.run import train_and_record
 from rtx_core.paths import build, home, write_atomically
 from rtx_core.study import declaration
-from study.plan import (
-    FACTS_AGAIN,
-    LONG_PASS,
-    LONGER,
-    TWENTY,
-    WIDE_FACTS,
-    WIDE_POINTERS,
-    WIDE_TEXT,
-    WIDER_PASSES,
-    Study,
-    bench_in_full,
-)
+from study.bench_plan import bench_in_full
+from study.plan import FACTS_AGAIN, LONG_PASS, LONGER, TWENTY, WIDE_FACTS, WIDE_POINTERS, WIDE_TEXT, WIDER_PASSES, Study
 
 POLL = 3  # seconds
 OF_RUNS = re.compile(r"(results|results/weights|runs|_build/runs)(/\w[^/]*){2,3}\.(json|npz|safetensors)")  # files

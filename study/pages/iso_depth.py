@@ -144,7 +144,6 @@ def quantities(characters: list[Record], longer: list[Record], again: list[Recor
         "injected_plain_p": lambda: number(compared(runs.injected_again(), new("1x6"))[3], ".2g"),
         "injected_twice_p": lambda: number(compared(runs.injected_again(), new("1x2"))[3], ".2g"),
         "injected_good": lambda: words(len(good_injected())),
-        "new_injected": lambda: number(mean_loss(runs.injected_again()), ".3f"),
         "new_closed": lambda: number(100 * closed(new), ".0f"),
         "wide_closed": lambda: number(100 * closed(runs.wide_text), ".0f"),
         "new_seeds": lambda: words(len(new("1x1"))),
