@@ -83,6 +83,15 @@ def test_a_loop_that_is_better_after_equal_steps_alone_is_not_advised():
         assert "stack, trained for longer" in chooser.advice({LOOP: judged("better"), LONGER: judged(kind)}, 2.1)
 
 
+def test_a_narrow_stack_that_is_better_after_equal_computation_alone_is_advised():
+    points = {role: scored("a", [0.2] * 3) for role in (LOOP, LARGE, DEEP, LONGER)}
+    kinds = {LOOP: judged("cannot say"), LONGER: judged("worse"), DEEP: judged("cannot say")}
+    own, beside_once = points, points | {ONCE: scored("b", [0.2] * 3)}
+    for each in (own, beside_once):
+        says = chooser.sentences(each, kinds, "error", 2.1, [2e-3])
+        assert [line for line in says if line.startswith("Take the narrow stack, trained for longer")]
+
+
 def test_equal_computation_is_in_the_unit_of_the_training():
     assert chooser.trained_longer(TrainConfig(steps=100, epochs=0, eval_every=10), 2.13) == {"steps": 213}
     assert chooser.trained_longer(TrainConfig(steps=0, epochs=3), 1.8) == {"epochs": 5}

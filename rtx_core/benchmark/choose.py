@@ -216,10 +216,10 @@ def sentences(
     kinds = {role: verdict.verdict for role, verdict in judged.items()}
     if ONCE in points:
         first = need(points[ONCE], points[LOOP], points[DEEP], unit, judged[DEEP])
-        bears_advice = "better" in kinds.values() or kinds[LOOP] == "worse"
+        bears_advice = "better" in kinds.values() or "worse" in (kinds[LOOP], kinds[LONGER])
     else:
         first = f"Loop {compared} deep stack: {kinds[DEEP]}. {judged[DEEP].says}"
-        bears_advice = kinds[LOOP] != "cannot say"
+        bears_advice = {kinds[LOOP], kinds[LONGER]} != {"cannot say"}
     says = [first, f"Loop {compared} narrow stack after equal steps: {kinds[LOOP]}. {judged[LOOP].says}"]
     says.append(f"Loop {compared} narrow stack after equal computation: {kinds[LONGER]}. {judged[LONGER].says}")
     says += [advice(judged, times)] if bears_advice else []
